@@ -1,0 +1,156 @@
+//! From the engine's cells to text, looks and plain cells.
+//!
+//! The only place that knows how `alacritty_terminal` marks wide characters, wraps and blanks.
+
+use alacritty_terminal::grid::Row as GridRow;
+use alacritty_terminal::term::cell::{Cell as GridCell, Flags};
+use alacritty_terminal::vte::ansi::{Color as GridColor, NamedColor};
+
+use crate::history::{LinkNumber, Look};
+use crate::screen::{Attributes, Color, Style, Width};
+
+/// Our mark for cells that DECSCA protects from selective erase; the engine leaves this bit alone.
+pub(super) const PROTECTED: Flags = Flags::from_bits_retain(1 << 15);
+
+/// The flags that change how a cell looks.
+const LOOK_FLAGS: Flags = Flags::INVERSE
+    .union(Flags::BOLD_ITALIC)
+    .union(Flags::ALL_UNDERLINES)
+    .union(Flags::DIM)
+    .union(Flags::HIDDEN)
+    .union(Flags::STRIKEOUT);
+
+/// Cells that hold no character of their own.
+const SPACERS: Flags = Flags::WIDE_CHAR_SPACER.union(Flags::LEADING_WIDE_CHAR_SPACER);
+
+/// The text of this row goes on in the next one.
+pub(super) fn is_wrapped(row: &GridRow<GridCell>) -> bool {
+    row.last().is_some_and(|cell| cell.flags.contains(Flags::WRAPLINE))
+}
+
+/// Nothing to see and nothing to keep: a blank in the default look.
+pub(super) fn is_blank(cell: &GridCell) -> bool {
+    matches!(cell.c, ' ' | '\t')
+        && cell.bg == GridColor::Named(NamedColor::Background)
+        && !cell.flags.intersects(Flags::INVERSE.union(Flags::ALL_UNDERLINES).union(Flags::STRIKEOUT))
+        && cell.extra.is_none()
+}
+
+/// A blank as far as text goes, whatever its colours.
+fn is_text_blank(cell: &GridCell) -> bool {
+    matches!(cell.c, ' ' | '\t') && cell.zerowidth().is_none_or(<[char]>::is_empty)
+}
+
+/// The cells of a row up to the last one that is not blank; all of them when the text goes on.
+pub(super) fn content(row: &GridRow<GridCell>) -> &[GridCell] {
+    if is_wrapped(row) {
+        return &row[..];
+    }
+    let cells = &row[..];
+    let len = cells.iter().rposition(|cell| !is_blank(cell)).map_or(0, |last| last + 1);
+    &cells[..len]
+}
+
+/// True when the row has text.
+pub(super) fn has_text(row: &GridRow<GridCell>) -> bool {
+    !row[..].iter().all(is_text_blank)
+}
+
+/// Appends the text of a row; trailing blanks are left out unless the row goes on.
+pub(super) fn push_text(row: &GridRow<GridCell>, out: &mut String) {
+    let cells = &row[..];
+    let len = if is_wrapped(row) {
+        cells.len()
+    } else {
+        cells.iter().rposition(|cell| !is_text_blank(cell)).map_or(0, |last| last + 1)
+    };
+    out.reserve(len);
+    for cell in &cells[..len] {
+        push_cell(cell, out);
+    }
+}
+
+/// Appends the character of one cell with its marks.
+#[inline]
+pub(super) fn push_cell(cell: &GridCell, out: &mut String) {
+    if cell.flags.intersects(SPACERS) {
+        return;
+    }
+    out.push(if cell.c == '\t' { ' ' } else { cell.c });
+    if let Some(marks) = cell.zerowidth() {
+        out.extend(marks);
+    }
+}
+
+/// True when both cells look the same, which is cheaper to see than what they look like.
+#[inline]
+pub(super) fn same_look(a: &GridCell, b: &GridCell) -> bool {
+    a.fg == b.fg
+        && a.bg == b.bg
+        && (a.flags ^ b.flags).intersection(LOOK_FLAGS).is_empty()
+        && a.extra.is_none()
+        && b.extra.is_none()
+}
+
+/// Style and link of a cell.
+pub(super) fn look(cell: &GridCell) -> Look {
+    Look { style: style(cell), link: link(cell) }
+}
+
+/// Colours and attributes of a cell.
+pub(super) fn style(cell: &GridCell) -> Style {
+    Style {
+        fg: color(cell.fg),
+        bg: color(cell.bg),
+        underline_color: cell.underline_color().map(color),
+        attributes: attributes(cell.flags),
+    }
+}
+
+/// How many columns the cell's character takes.
+pub(super) fn width(cell: &GridCell) -> Width {
+    if cell.flags.contains(Flags::WIDE_CHAR) {
+        Width::Double
+    } else if cell.flags.intersects(SPACERS) {
+        Width::Spacer
+    } else {
+        Width::Single
+    }
+}
+
+/// Number of the cell's link, 0 for none. The engine's cells carry the number as their address.
+pub(super) fn link(cell: &GridCell) -> LinkNumber {
+    cell.hyperlink().and_then(|link| link.uri().parse().ok()).unwrap_or(0)
+}
+
+fn color(color: GridColor) -> Color {
+    match color {
+        GridColor::Named(named) if (named as usize) < 16 => Color::Indexed(named as u8),
+        GridColor::Named(_) => Color::Default,
+        GridColor::Indexed(index) => Color::Indexed(index),
+        GridColor::Spec(rgb) => Color::Rgb(rgb.r, rgb.g, rgb.b),
+    }
+}
+
+fn attributes(flags: Flags) -> Attributes {
+    let table = [
+        (Flags::BOLD, Attributes::BOLD),
+        (Flags::DIM, Attributes::DIM),
+        (Flags::ITALIC, Attributes::ITALIC),
+        (Flags::INVERSE, Attributes::INVERSE),
+        (Flags::HIDDEN, Attributes::HIDDEN),
+        (Flags::STRIKEOUT, Attributes::STRIKEOUT),
+        (Flags::UNDERLINE, Attributes::UNDERLINE),
+        (Flags::DOUBLE_UNDERLINE, Attributes::DOUBLE_UNDERLINE),
+        (Flags::UNDERCURL, Attributes::CURLY_UNDERLINE),
+        (Flags::DOTTED_UNDERLINE, Attributes::DOTTED_UNDERLINE),
+        (Flags::DASHED_UNDERLINE, Attributes::DASHED_UNDERLINE),
+    ];
+    let mut attributes = Attributes::default();
+    for (flag, attribute) in table {
+        if flags.contains(flag) {
+            attributes |= attribute;
+        }
+    }
+    attributes
+}

@@ -1,0 +1,200 @@
+//! The meaning of control sequences.
+
+use alacritty_terminal::term::TermMode;
+use alacritty_terminal::vte::ansi::{Attr, CursorShape, CursorStyle, Handler, TabulationClearMode};
+
+use super::edit::Erase;
+use super::machine::Machine;
+use super::sgr;
+use crate::keyboard::Apply;
+use crate::parser::Sequence;
+use crate::reply;
+
+impl Machine {
+    pub(super) fn dispatch_csi(&mut self, sequence: &Sequence, length: usize) {
+        let repeatable = self.repeatable.take();
+        let count = usize::from(sequence.param_or(0, 1));
+        match (sequence.intermediates(), sequence.last()) {
+            ([], b'm') => self.select_rendition(sequence),
+            ([], b'H' | b'f') => {
+                let col = usize::from(sequence.param_or(1, 1));
+                self.term.goto(count as i32 - 1, col - 1);
+            }
+            ([], b'A') => self.cursor_up(count),
+            ([], b'B' | b'e') => self.cursor_down(count),
+            ([], b'C' | b'a') => self.cursor_right(count),
+            ([], b'D') => self.cursor_left(count),
+            ([], b'E') => {
+                self.cursor_down(count);
+                self.carriage_return();
+            }
+            ([], b'F') => {
+                self.cursor_up(count);
+                self.carriage_return();
+            }
+            ([], b'G' | b'`') => self.cursor_to_col(count - 1),
+            ([], b'd') => self.term.goto_line(count as i32 - 1),
+            ([], b'J') => self.erase_in_display(sequence.param_or(0, 0), Erase::All),
+            ([b'?'], b'J') => self.erase_in_display(sequence.param_or(0, 0), Erase::Unprotected),
+            ([], b'K') => self.erase_in_line(sequence.param_or(0, 0), Erase::All),
+            ([b'?'], b'K') => self.erase_in_line(sequence.param_or(0, 0), Erase::Unprotected),
+            ([], b'X') => self.erase_chars(count),
+            ([], b'@') => self.insert_chars(count),
+            ([], b'P') => self.delete_chars(count),
+            ([], b'L') => self.insert_lines(count),
+            ([], b'M') => self.delete_lines(count),
+            ([], b'S') => self.scroll_up(count),
+            ([], b'T') => self.scroll_down(count),
+            ([b' '], b'@') => self.shift_left(count),
+            ([b' '], b'A') => self.shift_right(count),
+            ([b'\''], b'}') => self.insert_columns(count),
+            ([b'\''], b'~') => self.delete_columns(count),
+            ([], b'b') => self.repeat(repeatable, count),
+            ([], b'I') => self.tab_forward(sequence.param_or(0, 1)),
+            ([], b'Z') => self.tab_backward(sequence.param_or(0, 1)),
+            ([], b'g') => self.clear_tabs(sequence.param_or(0, 0)),
+            ([b'?'], b'W') if sequence.param_or(0, 0) == 5 => self.reset_tab_stops(),
+            ([], b'r') => self.set_margins(sequence),
+            ([], b's') => self.save_cursor(),
+            ([], b'u') => self.restore_cursor(),
+            ([], b'h') => sequence.params().for_each(|mode| self.set_mode(mode)),
+            ([], b'l') => sequence.params().for_each(|mode| self.unset_mode(mode)),
+            ([b'?'], b'h') => sequence.params().for_each(|mode| self.set_private_mode(mode)),
+            ([b'?'], b'l') => sequence.params().for_each(|mode| self.unset_private_mode(mode)),
+            ([b' '], b'q') => self.set_cursor_style(sequence.param_or(0, 0)),
+            ([b'"'], b'q') => self.protect(sequence.param_or(0, 0) == 1),
+            ([b'!'], b'p') => self.soft_reset(),
+            ([b'>'], b'u') => self.keyboard().push(sequence.param_or(0, 0)),
+            ([b'<'], b'u') => self.keyboard().pop(count),
+            ([b'='], b'u') => {
+                self.keyboard().apply(sequence.param_or(0, 0), Apply::from_param(sequence.param_or(1, 1)));
+            }
+            ([], b't') => self.window(sequence.param_or(0, 0), length),
+            _ => self.answer(sequence, length),
+        }
+    }
+
+    fn select_rendition(&mut self, sequence: &Sequence) {
+        sgr::each_attribute(sequence, |attribute| {
+            let resets = attribute == Attr::Reset;
+            self.term.terminal_attribute(attribute);
+            if resets && self.protecting {
+                self.protect(true);
+            }
+        });
+    }
+
+    fn erase_in_display(&mut self, what: u16, kind: Erase) {
+        match what {
+            0 => self.erase_below(kind),
+            1 => self.erase_above(kind),
+            2 => self.erase_screen(kind),
+            3 if kind == Erase::All => self.clear_scrollback(),
+            _ => (),
+        }
+    }
+
+    fn erase_in_line(&mut self, what: u16, kind: Erase) {
+        match what {
+            0 => self.erase_line_right(kind),
+            1 => self.erase_line_left(kind),
+            2 => self.erase_line(kind),
+            _ => (),
+        }
+    }
+
+    /// REP: only directly after the character; anything in between makes it void, as in xterm.
+    fn repeat(&mut self, repeatable: Option<char>, count: usize) {
+        if let Some(c) = repeatable {
+            (0..count).for_each(|_| self.print(c));
+            self.repeatable = None;
+        }
+    }
+
+    fn clear_tabs(&mut self, which: u16) {
+        match which {
+            0 => self.term.clear_tabs(TabulationClearMode::Current),
+            3 => self.term.clear_tabs(TabulationClearMode::All),
+            _ => (),
+        }
+    }
+
+    /// DECSTBM: margins that make no region are ignored; otherwise the cursor goes home.
+    fn set_margins(&mut self, sequence: &Sequence) {
+        let rows = self.rows();
+        let top = usize::from(sequence.param_or(0, 1)) - 1;
+        let bottom = match sequence.param_or(1, 0) {
+            0 => rows,
+            bottom => usize::from(bottom).min(rows),
+        };
+        if top + 1 < bottom || (rows == 1 && top == 0) {
+            self.set_region(top, bottom);
+            self.term.goto(0, 0);
+        }
+    }
+
+    fn set_cursor_style(&mut self, style: u16) {
+        let shape = match style {
+            0 => None,
+            1 | 2 => Some(CursorShape::Block),
+            3 | 4 => Some(CursorShape::Underline),
+            5 | 6 => Some(CursorShape::Beam),
+            _ => return,
+        };
+        self.term.set_cursor_style(shape.map(|shape| CursorStyle { shape, blinking: style % 2 == 1 }));
+    }
+
+    /// Window operations: the title stack, and questions about the size. A title is never reported.
+    fn window(&mut self, operation: u16, length: usize) {
+        let (rows, cols) = (self.rows(), self.cols());
+        let (height, width) = reply::CELL_PIXELS;
+        self.answers.asked(length);
+        let answer = match operation {
+            11 => "\x1b[1t".to_owned(),
+            14 => format!("\x1b[4;{};{}t", rows * height, cols * width),
+            16 => format!("\x1b[6;{height};{width}t"),
+            18 => format!("\x1b[8;{rows};{cols}t"),
+            19 => format!("\x1b[9;{rows};{cols}t"),
+            22 => return self.titles.push(),
+            23 => return self.titles.pop(),
+            _ => return,
+        };
+        self.answers.give(answer.as_bytes());
+    }
+
+    /// Sequences that only ask.
+    fn answer(&mut self, sequence: &Sequence, length: usize) {
+        let first = sequence.param_or(0, 0);
+        self.answers.asked(length);
+        match (sequence.intermediates(), sequence.last(), first) {
+            ([], b'c', 0) => self.answers.give(reply::PRIMARY_ATTRIBUTES),
+            ([b'>'], b'c', 0) => self.answers.give(reply::SECONDARY_ATTRIBUTES),
+            ([b'='], b'c', 0) => self.answers.give(reply::TERTIARY_ATTRIBUTES),
+            ([b'>'], b'q', 0) => self.answers.give(reply::VERSION),
+            ([], b'n', 5) => self.answers.give(reply::STATUS_OK),
+            ([], b'n', 6) => self.report_cursor(""),
+            ([b'?'], b'n', 6) => self.report_cursor("?"),
+            ([b'?'], b'n', 996) => self.answers.give(reply::SCHEME_DARK),
+            ([b'?'], b'u', _) => {
+                let flags = self.keyboard().flags();
+                self.answers.give(format!("\x1b[?{flags}u").as_bytes());
+            }
+            ([b'$'], b'p', mode) => {
+                let state = self.mode_state(mode);
+                self.answers.give(format!("\x1b[{mode};{state}$y").as_bytes());
+            }
+            ([b'?', b'$'], b'p', mode) => {
+                let state = self.private_mode_state(mode);
+                self.answers.give(format!("\x1b[?{mode};{state}$y").as_bytes());
+            }
+            _ => (),
+        }
+    }
+
+    /// DSR 6: in origin mode the position counts from the margins.
+    fn report_cursor(&mut self, private: &str) {
+        let top = if self.has_mode(TermMode::ORIGIN) { self.region.start } else { 0 };
+        let (row, col) = (self.row().saturating_sub(top) + 1, self.col() + 1);
+        self.answers.give(format!("\x1b[{private}{row};{col}R").as_bytes());
+    }
+}

@@ -1,0 +1,245 @@
+//! Editing the screen: erase, insert and delete cells, columns and lines, with both halves of a wide
+//! character treated as one.
+//!
+//! `Term` has most of these, but erases to the wrong side (DCH past the end), skips row 1 (ED 1 on row 2),
+//! leaves half characters behind, or lacks them (DECSED, SL, DECIC and their like). Each function here is one
+//! operation done right.
+
+use std::ops::Range;
+
+use alacritty_terminal::index::Line;
+use alacritty_terminal::term::cell::{Cell, Flags};
+
+use super::cells::{self, PROTECTED};
+use super::machine::Machine;
+use super::print::clear_half;
+use crate::screen::Buffer;
+
+/// Which cells an erase spares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Erase {
+    /// None (ED, EL).
+    All,
+    /// Those that DECSCA protects (DECSED, DECSEL).
+    Unprotected,
+}
+
+impl Machine {
+    /// ED 0: from the cursor to the end of the screen.
+    pub(super) fn erase_below(&mut self, kind: Erase) {
+        let (row, col) = (self.row(), self.col());
+        self.erase_cells(row, col..self.cols(), kind);
+        self.erase_rows(row + 1..self.rows(), kind);
+    }
+
+    /// ED 1: from the top of the screen to the cursor.
+    pub(super) fn erase_above(&mut self, kind: Erase) {
+        let (row, col) = (self.row(), self.col());
+        self.erase_rows(0..row, kind);
+        self.erase_cells(row, 0..col + 1, kind);
+    }
+
+    /// ED 2: the whole screen. On the main screen its text moves into the history instead of being lost.
+    pub(super) fn erase_screen(&mut self, kind: Erase) {
+        if self.buffer() == Buffer::Alternate || kind == Erase::Unprotected {
+            self.erase_rows(0..self.rows(), kind);
+            return;
+        }
+        let used = self.used_rows();
+        let rows = self.rows();
+        let grid = self.term.grid_mut();
+        if used > 0 {
+            grid.scroll_up(&(Line(0)..Line(rows as i32)), used);
+        }
+        grid.reset_region(..);
+        self.drain_if_full();
+    }
+
+    /// EL 0.
+    pub(super) fn erase_line_right(&mut self, kind: Erase) {
+        if !self.cursor().input_needs_wrap {
+            let (row, col) = (self.row(), self.col());
+            self.erase_cells(row, col..self.cols(), kind);
+        }
+    }
+
+    /// EL 1.
+    pub(super) fn erase_line_left(&mut self, kind: Erase) {
+        let (row, col) = (self.row(), self.col());
+        self.erase_cells(row, 0..col + 1, kind);
+    }
+
+    /// EL 2.
+    pub(super) fn erase_line(&mut self, kind: Erase) {
+        let row = self.row();
+        self.erase_cells(row, 0..self.cols(), kind);
+    }
+
+    /// ECH.
+    pub(super) fn erase_chars(&mut self, count: usize) {
+        let (row, col) = (self.row(), self.col());
+        self.erase_cells(row, col..(col + count).min(self.cols()), Erase::All);
+        self.cursor().input_needs_wrap = false;
+    }
+
+    /// ICH.
+    pub(super) fn insert_chars(&mut self, count: usize) {
+        let (row, col) = (self.row(), self.col());
+        self.insert_cells(row, col, count);
+        self.cursor().input_needs_wrap = false;
+    }
+
+    /// DCH.
+    pub(super) fn delete_chars(&mut self, count: usize) {
+        let (row, col) = (self.row(), self.col());
+        self.delete_cells(row, col, count);
+        self.cursor().input_needs_wrap = false;
+    }
+
+    /// SL: every row of the scroll region moves left.
+    pub(super) fn shift_left(&mut self, count: usize) {
+        self.region.clone().for_each(|row| self.delete_cells(row, 0, count));
+    }
+
+    /// SR: every row of the scroll region moves right.
+    pub(super) fn shift_right(&mut self, count: usize) {
+        self.region.clone().for_each(|row| self.insert_cells(row, 0, count));
+    }
+
+    /// DECIC: blank columns at the cursor, in every row of the scroll region.
+    pub(super) fn insert_columns(&mut self, count: usize) {
+        let col = self.col();
+        if self.region.contains(&self.row()) {
+            self.region.clone().for_each(|row| self.insert_cells(row, col, count));
+        }
+    }
+
+    /// DECDC: columns at the cursor go, in every row of the scroll region.
+    pub(super) fn delete_columns(&mut self, count: usize) {
+        let col = self.col();
+        if self.region.contains(&self.row()) {
+            self.region.clone().for_each(|row| self.delete_cells(row, col, count));
+        }
+    }
+
+    /// IL: inside the margins only; the cursor goes to the first column.
+    pub(super) fn insert_lines(&mut self, count: usize) {
+        let row = self.row();
+        if self.region.contains(&row) {
+            let region = Line(row as i32)..Line(self.region.end as i32);
+            self.term.grid_mut().scroll_down(&region, count.min(self.region.end - row));
+            self.carriage_return();
+        }
+    }
+
+    /// DL: inside the margins only; the cursor goes to the first column. What is deleted is gone: it does not
+    /// go into the history, not even at the top of the screen.
+    pub(super) fn delete_lines(&mut self, count: usize) {
+        let (row, end) = (self.row(), self.region.end);
+        if !self.region.contains(&row) {
+            return;
+        }
+        let count = count.min(end - row);
+        let grid = self.term.grid_mut();
+        for target in row..end - count {
+            let moved = std::mem::take(&mut grid[Line((target + count) as i32)]);
+            let freed = std::mem::replace(&mut grid[Line(target as i32)], moved);
+            grid[Line((target + count) as i32)] = freed;
+        }
+        grid.reset_region(Line((end - count) as i32)..Line(end as i32));
+        self.carriage_return();
+    }
+
+    /// SD: rows of the scroll region move down.
+    pub(super) fn scroll_down(&mut self, count: usize) {
+        let region = Line(self.region.start as i32)..Line(self.region.end as i32);
+        self.term.grid_mut().scroll_down(&region, count.min(self.region.len()));
+    }
+
+    /// RI: up a row, scrolling at the top margin. A pending wrap is dropped, as in xterm.
+    pub(super) fn reverse_index(&mut self) {
+        let row = self.row();
+        self.cursor().input_needs_wrap = false;
+        if row == self.region.start {
+            self.scroll_down(1);
+        } else if row > 0 {
+            self.cursor().point.line = Line(row as i32 - 1);
+        }
+    }
+
+    /// Rows of the screen down to the last one that is not blank.
+    pub(super) fn used_rows(&self) -> usize {
+        let grid = self.term.grid();
+        let is_used = |row: &usize| !grid[Line(*row as i32)][..].iter().all(cells::is_blank);
+        (0..self.rows()).rev().find(is_used).map_or(0, |row| row + 1)
+    }
+
+    fn erase_rows(&mut self, rows: Range<usize>, kind: Erase) {
+        for row in rows {
+            self.erase_cells(row, 0..self.cols(), kind);
+        }
+    }
+
+    fn erase_cells(&mut self, row: usize, range: Range<usize>, kind: Erase) {
+        if range.start == 0 && kind == Erase::All && range.end == self.cols() {
+            self.end_wrap_into(row);
+        }
+        let blank = self.blank();
+        let cells = self.cells(row);
+        clear_half(cells, range.start);
+        clear_half(cells, range.end);
+        for cell in &mut cells[range] {
+            if kind == Erase::All || !cell.flags.contains(PROTECTED) {
+                *cell = blank.clone();
+            }
+        }
+    }
+
+    /// An emptied row no longer continues the one above it.
+    fn end_wrap_into(&mut self, row: usize) {
+        if row > 0
+            && let Some(last) = self.term.grid_mut()[Line(row as i32 - 1)].last_mut()
+        {
+            last.flags.remove(Flags::WRAPLINE);
+        }
+    }
+
+    fn insert_cells(&mut self, row: usize, col: usize, count: usize) {
+        let blank = self.blank();
+        let cells = self.cells(row);
+        let count = count.min(cells.len() - col);
+        clear_half(cells, col);
+        clear_half(cells, cells.len() - count);
+        unwrap_row(cells);
+        cells[col..].rotate_right(count);
+        cells[col..col + count].fill(blank);
+    }
+
+    fn delete_cells(&mut self, row: usize, col: usize, count: usize) {
+        let blank = self.blank();
+        let cells = self.cells(row);
+        let count = count.min(cells.len() - col);
+        clear_half(cells, col);
+        clear_half(cells, col + count);
+        unwrap_row(cells);
+        cells[col..].rotate_left(count);
+        let kept = cells.len() - count;
+        cells[kept..].fill(blank);
+    }
+
+    fn cells(&mut self, row: usize) -> &mut [Cell] {
+        &mut self.term.grid_mut()[Line(row as i32)][..]
+    }
+
+    /// What erased cells become: a blank on the current background.
+    fn blank(&mut self) -> Cell {
+        self.cursor().template.bg.into()
+    }
+}
+
+/// Cells of the row are about to move: its end is no longer where it wrapped.
+fn unwrap_row(cells: &mut [Cell]) {
+    if let Some(last) = cells.last_mut() {
+        last.flags.remove(Flags::WRAPLINE);
+    }
+}

@@ -1,0 +1,231 @@
+//! The primary engine: `alacritty_terminal`'s grid and `Term`, with our parser in front and our corrections
+//! around it.
+//!
+//! The only module that names `alacritty_terminal`. `machine` holds the state, `csi`, `osc` and `sgr` give
+//! sequences their meaning, `print`, `edit` and `saved` do the work where `Term` is slow or wrong, `drain`
+//! moves finished lines into the history, `cells` reads cells.
+
+mod cells;
+mod csi;
+mod drain;
+mod edit;
+mod machine;
+mod modes;
+mod osc;
+mod print;
+mod saved;
+mod sgr;
+
+use std::time::Duration;
+
+use alacritty_terminal::grid::Dimensions;
+use alacritty_terminal::index::Line;
+use alacritty_terminal::term::TermMode;
+use alacritty_terminal::vte::ansi::CursorShape as EngineCursorShape;
+
+use self::drain::row_at;
+use self::machine::{Machine, TermSize};
+use crate::engine::{Engine, Limits};
+use crate::history::History;
+use crate::parser::Parser;
+use crate::reply::Replies;
+use crate::screen::{Buffer, Cell, Cursor, CursorShape, Modes, Mouse, Row, Screen};
+use crate::size::Size;
+use crate::sync::{Held, Hold};
+
+/// The engine.
+pub(crate) struct Alacritty {
+    parser: Parser,
+    machine: Machine,
+    /// The synchronized update that is open.
+    held: Option<Held>,
+}
+
+impl Alacritty {
+    pub(crate) fn new(size: Size, limits: Limits) -> Self {
+        Self { parser: Parser::default(), machine: Machine::new(size, limits), held: None }
+    }
+
+    fn show_if_due(&mut self, now: Duration) {
+        if self.held.as_ref().is_some_and(|held| now > held.deadline()) {
+            self.show_held();
+        }
+    }
+
+    fn show_held(&mut self) {
+        if let Some(held) = self.held.take() {
+            self.machine.showing_sync = true;
+            let bytes = held.into_bytes();
+            self.parser.advance(&mut self.machine, &bytes);
+            self.machine.showing_sync = false;
+        }
+    }
+
+    fn modes(&self) -> Modes {
+        let mode = self.machine.term.mode();
+        let buffer = self.machine.buffer() as usize;
+        Modes {
+            application_cursor: mode.contains(TermMode::APP_CURSOR),
+            application_keypad: mode.contains(TermMode::APP_KEYPAD),
+            bracketed_paste: mode.contains(TermMode::BRACKETED_PASTE),
+            focus_events: mode.contains(TermMode::FOCUS_IN_OUT),
+            mouse: if mode.contains(TermMode::MOUSE_MOTION) {
+                Mouse::Motion
+            } else if mode.contains(TermMode::MOUSE_DRAG) {
+                Mouse::Drag
+            } else if mode.contains(TermMode::MOUSE_REPORT_CLICK) {
+                Mouse::Click
+            } else {
+                Mouse::Off
+            },
+            sgr_mouse: mode.contains(TermMode::SGR_MOUSE),
+            newline: mode.contains(TermMode::LINE_FEED_NEW_LINE),
+            wrap: mode.contains(TermMode::LINE_WRAP),
+            kitty_keyboard: self.machine.keyboards[buffer].flags(),
+            synchronized: self.held.is_some(),
+        }
+    }
+
+    fn row(&self, row: usize) -> Row {
+        let source = &self.machine.term.grid()[Line(row as i32)];
+        let cells = source[..].iter().map(|cell| Cell {
+            c: if cell.c == '\t' { ' ' } else { cell.c },
+            marks: cell.zerowidth().unwrap_or_default().to_vec(),
+            width: cells::width(cell),
+            style: cells::style(cell),
+            link: self.machine.links.uri(cells::link(cell)),
+        });
+        Row { cells: cells.collect(), wrapped: cells::is_wrapped(source) }
+    }
+}
+
+impl Engine for Alacritty {
+    fn feed(&mut self, now: Duration, bytes: &[u8]) -> Replies {
+        self.show_if_due(now);
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let taken = match &mut self.held {
+                None => self.parser.advance(&mut self.machine, rest),
+                Some(held) => match held.offer(rest) {
+                    Hold::Open => rest.len(),
+                    Hold::Complete(taken) => {
+                        self.show_held();
+                        taken
+                    }
+                },
+            };
+            rest = &rest[taken..];
+            if std::mem::take(&mut self.machine.sync_begun) {
+                self.held = Some(Held::new(now));
+            }
+        }
+        self.machine.answers.take()
+    }
+
+    fn tick(&mut self, now: Duration) -> Replies {
+        self.show_if_due(now);
+        self.machine.answers.take()
+    }
+
+    fn flush(&mut self) -> Replies {
+        self.show_held();
+        self.machine.answers.take()
+    }
+
+    fn sync_deadline(&self) -> Option<Duration> {
+        self.held.as_ref().map(Held::deadline)
+    }
+
+    fn size(&self) -> Size {
+        self.machine.size()
+    }
+
+    fn resize(&mut self, size: Size) {
+        if size != self.size() {
+            self.machine.prepare_resize(size);
+            self.machine.term.resize(TermSize(size));
+            self.machine.finish_resize();
+        }
+    }
+
+    fn buffer(&self) -> Buffer {
+        self.machine.buffer()
+    }
+
+    fn screen(&self) -> Screen {
+        Screen {
+            size: self.size(),
+            rows: (0..self.machine.rows()).map(|row| self.row(row)).collect(),
+            cursor: self.cursor(),
+            modes: self.modes(),
+            title: self.machine.titles.current().map(str::to_owned),
+            buffer: self.buffer(),
+        }
+    }
+
+    fn cursor(&self) -> Cursor {
+        let term = &self.machine.term;
+        let style = term.cursor_style();
+        Cursor {
+            col: self.machine.col() as u16,
+            row: self.machine.row() as u16,
+            visible: term.mode().contains(TermMode::SHOW_CURSOR),
+            shape: match style.shape {
+                EngineCursorShape::Underline => CursorShape::Underline,
+                EngineCursorShape::Beam => CursorShape::Beam,
+                _ => CursorShape::Block,
+            },
+            blinking: style.blinking,
+        }
+    }
+
+    fn bells(&self) -> u64 {
+        self.machine.bells
+    }
+
+    fn history(&self) -> &History {
+        &self.machine.history
+    }
+
+    fn epoch(&self) -> u64 {
+        self.machine.epoch
+    }
+
+    fn drained_rows(&self) -> u64 {
+        self.machine.drained_rows
+    }
+
+    fn live_rows(&self) -> usize {
+        self.machine.term.grid().total_lines()
+    }
+
+    fn row_is_wrapped(&self, row: usize) -> bool {
+        cells::is_wrapped(row_at(self.machine.term.grid(), row))
+    }
+
+    fn row_has_text(&self, row: usize) -> bool {
+        cells::has_text(row_at(self.machine.term.grid(), row))
+    }
+
+    fn push_row(&self, row: usize, out: &mut String) {
+        cells::push_text(row_at(self.machine.term.grid(), row), out);
+    }
+
+    fn look_at_main(&mut self) {
+        self.machine.look_at_main();
+    }
+
+    fn back_to_active(&mut self) {
+        self.machine.back_to_active();
+    }
+
+    fn shrink(&mut self) {
+        self.machine.drain_everything();
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.parser.heap_bytes()
+            + self.machine.history.heap_bytes()
+            + self.held.as_ref().map_or(0, Held::heap_bytes)
+    }
+}

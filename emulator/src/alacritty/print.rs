@@ -1,0 +1,203 @@
+//! Printing: runs of ASCII straight into the row, everything else through `Term`, and the wrap and the
+//! scroll that printing leads to.
+//!
+//! Nothing else writes text. Scrolling at the top of the screen feeds the live history, and the drain is
+//! asked after every such scroll, so the live grid never outgrows its bound inside a chunk.
+
+use alacritty_terminal::grid::Dimensions;
+use alacritty_terminal::index::{Column, Line};
+use alacritty_terminal::term::TermMode;
+use alacritty_terminal::term::cell::Flags;
+use alacritty_terminal::vte::ansi::{Handler, StandardCharset};
+use unicode_width::UnicodeWidthChar;
+
+use super::machine::Machine;
+
+/// Combining marks on one cell; more are dropped.
+const MARKS_LIMIT: usize = 16;
+
+impl Machine {
+    /// A run of printable ASCII.
+    pub(super) fn print_ascii(&mut self, run: &[u8]) {
+        if self.has_mode(TermMode::INSERT) || self.term.grid().cursor.charsets[self.charset] != StandardCharset::Ascii {
+            run.iter().for_each(|&byte| self.print(char::from(byte)));
+            return;
+        }
+        self.repeatable = run.last().map(|&byte| char::from(byte));
+        let wraps = self.has_mode(TermMode::LINE_WRAP);
+        let cols = self.cols();
+        let mut run = run;
+        while !run.is_empty() {
+            if self.cursor().input_needs_wrap {
+                if wraps {
+                    self.wrap();
+                } else {
+                    // Without wrapping every further character replaces the one at the edge.
+                    run = &run[run.len() - 1..];
+                }
+            }
+            let room = cols - self.col();
+            let (head, rest) = run.split_at(run.len().min(room));
+            self.write_ascii(head);
+            run = rest;
+        }
+    }
+
+    /// Writes a run that fits the row.
+    fn write_ascii(&mut self, run: &[u8]) {
+        let grid = self.term.grid_mut();
+        let cols = grid.columns();
+        let point = grid.cursor.point;
+        let (start, end) = (point.column.0, point.column.0 + run.len());
+        let template = grid.cursor.template.clone();
+        let row = &mut grid[point.line];
+        clear_half(&mut row[..], start);
+        clear_half(&mut row[..], end);
+        for (cell, &byte) in row[Column(start)..Column(end)].iter_mut().zip(run) {
+            cell.c = char::from(byte);
+            cell.fg = template.fg;
+            cell.bg = template.bg;
+            cell.flags = template.flags;
+            if cell.extra.is_some() || template.extra.is_some() {
+                cell.extra.clone_from(&template.extra);
+            }
+        }
+        grid.cursor.point.column = Column(end.min(cols - 1));
+        grid.cursor.input_needs_wrap = end == cols;
+    }
+
+    /// One character of any kind.
+    pub(super) fn print(&mut self, c: char) {
+        match c.width() {
+            None => (),
+            Some(0) => self.combine(c),
+            Some(width) => {
+                self.repeatable = Some(c);
+                self.print_wide_or_narrow(c, width);
+            }
+        }
+    }
+
+    fn print_wide_or_narrow(&mut self, c: char, width: usize) {
+        let wraps = self.has_mode(TermMode::LINE_WRAP);
+        let cols = self.cols();
+        if width > cols {
+            // A wide character has no place in a terminal of one column; the engine would panic.
+            return;
+        }
+        if self.cursor().input_needs_wrap && wraps {
+            self.wrap();
+        }
+        if width == 2 && self.col() + 1 >= cols {
+            if !wraps {
+                self.cursor().input_needs_wrap = true;
+                return;
+            }
+            self.leave_gap_at_edge();
+            self.wrap();
+        }
+        let (row, col) = (self.row(), self.col());
+        let inserts = self.has_mode(TermMode::INSERT);
+        let cells = &mut self.term.grid_mut()[Line(row as i32)][..];
+        clear_half(cells, col);
+        if inserts {
+            // What is pushed over the edge may be half of a wide character.
+            clear_half(cells, cols - width);
+        } else {
+            clear_half(cells, col + width);
+        }
+        // No wrap is pending and the character fits: the engine neither wraps nor scrolls.
+        self.cursor().input_needs_wrap = false;
+        self.term.input(c);
+    }
+
+    /// The cell left over before a wide character that does not fit the row.
+    fn leave_gap_at_edge(&mut self) {
+        let (row, col) = (self.row(), self.col());
+        let grid = self.term.grid_mut();
+        let template = grid.cursor.template.clone();
+        let cells = &mut grid[Line(row as i32)][..];
+        clear_half(cells, col);
+        cells[col] = template;
+        cells[col].c = ' ';
+        cells[col].flags.insert(Flags::LEADING_WIDE_CHAR_SPACER);
+    }
+
+    /// Puts a combining mark on the character before the cursor.
+    fn combine(&mut self, mark: char) {
+        let pending = self.cursor().input_needs_wrap;
+        let (mut row, mut col) = (self.row(), self.col());
+        if !pending {
+            if col > 0 {
+                col -= 1;
+            } else if row > 0 && super::cells::is_wrapped(&self.term.grid()[Line(row as i32 - 1)]) {
+                // The character before is the last one of the row that wrapped into this one.
+                (row, col) = (row - 1, self.cols() - 1);
+            }
+        }
+        let cells = &mut self.term.grid_mut()[Line(row as i32)];
+        let skip = Flags::WIDE_CHAR_SPACER.union(Flags::LEADING_WIDE_CHAR_SPACER);
+        while col > 0 && cells[Column(col)].flags.intersects(skip) {
+            col -= 1;
+        }
+        let cell = &mut cells[Column(col)];
+        if cell.zerowidth().map_or(0, <[char]>::len) < MARKS_LIMIT {
+            cell.push_zerowidth(mark);
+        }
+    }
+
+    /// Marks the row as going on and moves to the start of the next one.
+    pub(super) fn wrap(&mut self) {
+        let (row, last) = (self.row(), self.cols() - 1);
+        self.term.grid_mut()[Line(row as i32)][Column(last)].flags.insert(Flags::WRAPLINE);
+        self.index();
+        self.cursor().point.column = Column(0);
+    }
+
+    pub(super) fn carriage_return(&mut self) {
+        let cursor = self.cursor();
+        cursor.point.column = Column(0);
+        cursor.input_needs_wrap = false;
+    }
+
+    /// LF, VT, FF: down a line, and to its start in new-line mode.
+    pub(super) fn line_feed(&mut self) {
+        self.index();
+        if self.has_mode(TermMode::LINE_FEED_NEW_LINE) {
+            self.carriage_return();
+        }
+    }
+
+    /// Down a row, scrolling at the bottom margin. A pending wrap is dropped, as in xterm.
+    pub(super) fn index(&mut self) {
+        let next = self.row() + 1;
+        self.cursor().input_needs_wrap = false;
+        if next == self.region.end {
+            self.scroll_up(1);
+        } else if next < self.rows() {
+            self.cursor().point.line = Line(next as i32);
+        }
+    }
+
+    /// Moves the rows of the scroll region up; at the top of the screen they go into the live history.
+    pub(super) fn scroll_up(&mut self, count: usize) {
+        let count = count.min(self.region.len());
+        let region = Line(self.region.start as i32)..Line(self.region.end as i32);
+        self.term.grid_mut().scroll_up(&region, count);
+        if self.region.start == 0 {
+            self.drain_if_full();
+        }
+    }
+}
+
+/// Blanks the wide character that straddles the border left of `col`, before one half of it is overwritten.
+pub(super) fn clear_half(cells: &mut [alacritty_terminal::term::cell::Cell], col: usize) {
+    if col == 0 || col >= cells.len() || !cells[col].flags.contains(Flags::WIDE_CHAR_SPACER) {
+        return;
+    }
+    for cell in &mut cells[col - 1..=col] {
+        cell.c = ' ';
+        cell.flags.remove(Flags::WIDE_CHAR | Flags::WIDE_CHAR_SPACER);
+        cell.extra = None;
+    }
+}

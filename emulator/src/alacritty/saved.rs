@@ -1,0 +1,138 @@
+//! Cursor moves, the saved cursor and the switch between the two screens.
+//!
+//! `Term` ignores the margins in relative moves, adds the origin twice in CHA, restores a pending wrap with
+//! the cursor and forgets origin mode, and knows one way to the alternate screen of three.
+
+use alacritty_terminal::grid::Cursor;
+use alacritty_terminal::index::{Column, Line};
+use alacritty_terminal::term::TermMode;
+use alacritty_terminal::term::cell::Cell;
+use alacritty_terminal::vte::ansi::{CharsetIndex, Handler, NamedPrivateMode};
+
+use super::cells::{self, PROTECTED};
+use super::machine::Machine;
+use crate::screen::Buffer;
+
+/// What DECSC keeps.
+pub(super) struct SavedCursor {
+    cursor: Cursor<Cell>,
+    charset: CharsetIndex,
+    origin: bool,
+}
+
+impl Machine {
+    /// CUU: stops at the top margin, or at the top of the screen when it starts above the margin.
+    pub(super) fn cursor_up(&mut self, count: usize) {
+        let row = self.row();
+        let stop = if row >= self.region.start { self.region.start } else { 0 };
+        self.place_cursor(row.saturating_sub(count).max(stop), self.col());
+    }
+
+    /// CUD: stops at the bottom margin, or at the bottom of the screen when it starts below the margin.
+    pub(super) fn cursor_down(&mut self, count: usize) {
+        let row = self.row();
+        let stop = if row < self.region.end { self.region.end } else { self.rows() } - 1;
+        self.place_cursor((row + count).min(stop), self.col());
+    }
+
+    /// CUF.
+    pub(super) fn cursor_right(&mut self, count: usize) {
+        self.place_cursor(self.row(), self.col() + count);
+    }
+
+    /// CUB.
+    pub(super) fn cursor_left(&mut self, count: usize) {
+        self.place_cursor(self.row(), self.col().saturating_sub(count));
+    }
+
+    /// CHA, HPA: the row stays, also in origin mode.
+    pub(super) fn cursor_to_col(&mut self, col: usize) {
+        self.place_cursor(self.row(), col);
+    }
+
+    /// BS; in mode 45 back over a soft wrap.
+    pub(super) fn backspace(&mut self) {
+        let (row, col) = (self.row(), self.col());
+        if col > 0 {
+            self.place_cursor(row, col - 1);
+        } else if self.reverse_wrap && row > self.region.start && self.wraps_into(row) {
+            self.place_cursor(row - 1, self.cols() - 1);
+        }
+        self.cursor().input_needs_wrap = false;
+    }
+
+    fn wraps_into(&self, row: usize) -> bool {
+        cells::is_wrapped(&self.term.grid()[Line(row as i32 - 1)])
+    }
+
+    /// HT, CHT. A pending wrap stays pending: there is no stop beyond the edge.
+    pub(super) fn tab_forward(&mut self, count: u16) {
+        self.term.move_forward_tabs(count);
+    }
+
+    /// CBT. A pending wrap stays pending, as in xterm.
+    pub(super) fn tab_backward(&mut self, count: u16) {
+        self.term.move_backward_tabs(count);
+    }
+
+    /// DECST8C: a tab stop every eight columns.
+    pub(super) fn reset_tab_stops(&mut self) {
+        let col = self.col();
+        self.term.clear_tabs(alacritty_terminal::vte::ansi::TabulationClearMode::All);
+        for stop in (0..self.cols()).step_by(8) {
+            self.cursor().point.column = Column(stop);
+            self.term.set_horizontal_tabstop();
+        }
+        self.cursor().point.column = Column(col);
+    }
+
+    /// DECSC.
+    pub(super) fn save_cursor(&mut self) {
+        let buffer = self.buffer() as usize;
+        self.saved[buffer] = Some(SavedCursor {
+            cursor: self.cursor().clone(),
+            charset: self.charset,
+            origin: self.has_mode(TermMode::ORIGIN),
+        });
+    }
+
+    /// DECRC: position, attributes, character sets and origin mode, but no pending wrap. Without a saved
+    /// cursor: home, everything plain.
+    pub(super) fn restore_cursor(&mut self) {
+        let buffer = self.buffer() as usize;
+        let saved = self.saved[buffer].take().unwrap_or_else(|| SavedCursor {
+            cursor: Cursor::default(),
+            charset: CharsetIndex::G0,
+            origin: false,
+        });
+        let origin = NamedPrivateMode::Origin.into();
+        if saved.origin {
+            self.term.set_private_mode(origin);
+        } else {
+            self.term.unset_private_mode(origin);
+        }
+        let point = saved.cursor.point;
+        *self.cursor() = saved.cursor.clone();
+        self.place_cursor(point.line.0.max(0) as usize, point.column.0);
+        self.charset = saved.charset;
+        self.term.set_active_charset(saved.charset);
+        self.protecting = saved.cursor.template.flags.contains(PROTECTED);
+        self.saved[buffer] = Some(saved);
+    }
+
+    /// To the alternate screen, which is empty then; the cursor comes along.
+    pub(super) fn enter_alternate(&mut self) {
+        if self.buffer() == Buffer::Main {
+            self.term.swap_alt();
+        }
+    }
+
+    /// Back to the main screen; the cursor comes along.
+    pub(super) fn leave_alternate(&mut self) {
+        if self.buffer() == Buffer::Alternate {
+            let cursor = self.cursor().clone();
+            self.term.swap_alt();
+            *self.cursor() = cursor;
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! The compact store of logical lines that have left the live grid.
+//!
+//! Owns numbers, text and style runs of finished lines, and counts exactly what it let go. A line is final
+//! once it is here. Refuses to know cells, rows or widths: soft-wrapped rows were joined before.
+//!
+//! Lines live in blocks of about 64 KiB of text: one allocation for the text of hundreds of lines, four
+//! bytes for a line's end, eight for a change of style. A build log takes about 80 bytes a line here and
+//! 2,900 in a grid of 120 columns.
+
+use std::collections::VecDeque;
+
+use crate::screen::Style;
+
+/// A block is closed when it has this much text or [`BLOCK_LINES`] lines.
+const BLOCK_BYTES: usize = 64 << 10;
+const BLOCK_LINES: usize = 2_048;
+/// How many looks are compared before a look is written down again.
+const RECENT_LOOKS: usize = 32;
+/// Marks a line that was cut because it was too long: the next line goes on where it ends.
+const CONTINUED: u32 = 1 << 31;
+
+/// Why lines are no longer there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// The history limit pushed them out.
+    Limit,
+    /// The program cleared the scrollback (ED 3) or reset the terminal (RIS).
+    Cleared,
+}
+
+/// A link on a stretch of text, as a number of the link table; 0 is none.
+pub(crate) type LinkNumber = u32;
+
+/// Style and link of a stretch of text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Look {
+    pub(crate) style: Style,
+    pub(crate) link: LinkNumber,
+}
+
+/// A change of look at a byte of a block's text.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    at: u32,
+    look: u32,
+}
+
+#[derive(Debug, Default)]
+struct Block {
+    text: String,
+    /// Where each line ends in `text`, with the [`CONTINUED`] bit.
+    ends: Vec<u32>,
+    runs: Vec<Run>,
+    /// What `Run::look` points to; entry 0 is the default look.
+    looks: Vec<Look>,
+}
+
+impl Block {
+    fn line_range(&self, index: usize) -> std::ops::Range<usize> {
+        let end = |index: usize| (self.ends[index] & !CONTINUED) as usize;
+        let start = if index == 0 { 0 } else { end(index - 1) };
+        start..end(index)
+    }
+
+    fn is_full(&self) -> bool {
+        self.text.len() >= BLOCK_BYTES || self.ends.len() >= BLOCK_LINES
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.text.capacity()
+            + self.ends.capacity() * size_of::<u32>()
+            + self.runs.capacity() * size_of::<Run>()
+            + self.looks.capacity() * size_of::<Look>()
+    }
+
+    fn shrink(&mut self) {
+        self.text.shrink_to_fit();
+        self.ends.shrink_to_fit();
+        self.runs.shrink_to_fit();
+        self.looks.shrink_to_fit();
+    }
+
+    fn reset(&mut self) {
+        self.text.clear();
+        self.ends.clear();
+        self.runs.clear();
+        self.looks.clear();
+    }
+
+    fn current_look(&self) -> u32 {
+        self.runs.last().map_or(0, |run| run.look)
+    }
+
+    fn set_look(&mut self, look: Look) {
+        let index = self.look_index(look);
+        if index == self.current_look() {
+            return;
+        }
+        let at = self.text.len() as u32;
+        match self.runs.last_mut() {
+            // Nothing was written in the look before: replace it.
+            Some(run) if run.at == at => run.look = index,
+            _ => self.runs.push(Run { at, look: index }),
+        }
+    }
+
+    fn look_index(&mut self, look: Look) -> u32 {
+        if look == Look::default() {
+            return 0;
+        }
+        if self.looks.is_empty() {
+            self.looks.push(Look::default());
+        }
+        // Only the newest are searched: in a stream of ever new colours a full search would be quadratic,
+        // and a look that stands twice costs a few bytes.
+        let recent = self.looks.len().saturating_sub(RECENT_LOOKS);
+        let known = self.looks[recent..].iter().rposition(|known| *known == look);
+        let index = known.map_or(self.looks.len(), |position| recent + position);
+        if index == self.looks.len() {
+            self.looks.push(look);
+        }
+        index as u32
+    }
+}
+
+/// Finished lines by number.
+#[derive(Debug)]
+pub(crate) struct History {
+    blocks: VecDeque<Block>,
+    /// Lines at the front of the first block that are already gone.
+    skip: usize,
+    /// Number of the oldest line kept.
+    oldest: u64,
+    /// Number the next finished line gets.
+    next: u64,
+    /// Every line below this number went by a clear, not by the limit.
+    cleared_below: u64,
+    max_lines: usize,
+    max_bytes: usize,
+    /// Text bytes kept, by which the byte limit counts.
+    text_bytes: usize,
+    /// Buffers of a block that was let go, used again for the next one.
+    spare: Option<Block>,
+}
+
+impl History {
+    pub(crate) fn new(max_lines: usize, max_bytes: usize) -> Self {
+        Self {
+            blocks: VecDeque::new(),
+            skip: 0,
+            oldest: 0,
+            next: 0,
+            cleared_below: 0,
+            max_lines,
+            max_bytes,
+            text_bytes: 0,
+            spare: None,
+        }
+    }
+
+    /// Number of the oldest line kept; equals [`History::next`] when none is.
+    pub(crate) fn oldest(&self) -> u64 {
+        self.oldest
+    }
+
+    /// Number the next finished line gets, which is the number of the first live line.
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Why the line of this number is gone, if it is.
+    pub(crate) fn loss_of(&self, number: u64) -> Option<Loss> {
+        (number < self.oldest).then(|| if number < self.cleared_below { Loss::Cleared } else { Loss::Limit })
+    }
+
+    /// Opens the writer of the next line. The line exists once [`LineWriter::finish`] was called.
+    pub(crate) fn begin_line(&mut self) -> LineWriter<'_> {
+        if self.blocks.back().is_none_or(Block::is_full) {
+            self.open_block();
+        }
+        let start = self.blocks.back().map_or(0, |block| block.text.len());
+        LineWriter { history: self, start }
+    }
+
+    /// Forgets every line; numbering goes on at `next`.
+    pub(crate) fn clear(&mut self, next: u64) {
+        self.blocks.clear();
+        self.skip = 0;
+        self.text_bytes = 0;
+        self.next = next;
+        self.oldest = next;
+        self.cleared_below = next;
+        self.spare = None;
+    }
+
+    /// The text of a line, with trailing blanks that carry a style.
+    pub(crate) fn text(&self, number: u64) -> Option<&str> {
+        let (block, index) = self.locate(number)?;
+        Some(&block.text[block.line_range(index)])
+    }
+
+    /// The line was cut for its length and goes on in the next one.
+    pub(crate) fn is_continued(&self, number: u64) -> bool {
+        self.locate(number).is_some_and(|(block, index)| block.ends[index] & CONTINUED != 0)
+    }
+
+    /// The stretches of a line that differ in look, as byte ranges of its text.
+    pub(crate) fn looks(&self, number: u64) -> Vec<(std::ops::Range<usize>, Look)> {
+        let Some((block, index)) = self.locate(number) else { return Vec::new() };
+        let line = block.line_range(index);
+        let mut stretches = Vec::new();
+        let first = block.runs.partition_point(|run| run.at as usize <= line.start);
+        let mut look = if first == 0 { 0 } else { block.runs[first - 1].look };
+        let mut start = line.start;
+        for run in &block.runs[first..] {
+            let at = run.at as usize;
+            if at >= line.end {
+                break;
+            }
+            stretches.push((start..at, look));
+            (start, look) = (at, run.look);
+        }
+        stretches.push((start..line.end, look));
+        stretches
+            .into_iter()
+            .filter(|(range, _)| !range.is_empty())
+            .map(|(range, look)| {
+                let look = block.looks.get(look as usize).copied().unwrap_or_default();
+                (range.start - line.start..range.end - line.start, look)
+            })
+            .collect()
+    }
+
+    /// Gives spare capacity back to the allocator.
+    pub(crate) fn shrink(&mut self) {
+        self.spare = None;
+        self.blocks.iter_mut().for_each(Block::shrink);
+        self.blocks.shrink_to_fit();
+    }
+
+    /// Bytes of memory held.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.blocks.iter().chain(&self.spare).map(Block::heap_bytes).sum::<usize>()
+            + self.blocks.capacity() * size_of::<Block>()
+    }
+
+    fn locate(&self, number: u64) -> Option<(&Block, usize)> {
+        if !(self.oldest..self.next).contains(&number) {
+            return None;
+        }
+        // Lines that a block holds, counted from the newest block: reads are mostly of the tail.
+        let mut end = self.next;
+        for (position, block) in self.blocks.iter().enumerate().rev() {
+            let gone = if position == 0 { self.skip } else { 0 };
+            let first = end - (block.ends.len() - gone) as u64;
+            if number >= first {
+                return Some((block, gone + (number - first) as usize));
+            }
+            end = first;
+        }
+        None
+    }
+
+    fn open_block(&mut self) {
+        if let Some(full) = self.blocks.back_mut() {
+            full.shrink();
+        }
+        let block = self.spare.take().unwrap_or_default();
+        self.blocks.push_back(block);
+    }
+
+    fn evict(&mut self) {
+        while self.next - self.oldest > self.max_lines as u64 || self.over_bytes() {
+            self.evict_oldest();
+        }
+    }
+
+    fn over_bytes(&self) -> bool {
+        self.text_bytes > self.max_bytes && self.next - self.oldest > 1
+    }
+
+    fn evict_oldest(&mut self) {
+        let Some(front) = self.blocks.front() else { return };
+        self.text_bytes -= front.line_range(self.skip).len();
+        self.skip += 1;
+        self.oldest += 1;
+        if self.skip == front.ends.len()
+            && let Some(mut block) = self.blocks.pop_front()
+        {
+            self.skip = 0;
+            block.reset();
+            self.spare = Some(block);
+        }
+    }
+}
+
+/// Writes one line into the store.
+pub(crate) struct LineWriter<'a> {
+    history: &'a mut History,
+    start: usize,
+}
+
+impl LineWriter<'_> {
+    /// Appends text in the current look.
+    pub(crate) fn push_str(&mut self, text: &str) {
+        self.block().text.push_str(text);
+    }
+
+    /// The text of the block, to append single characters to.
+    pub(crate) fn text(&mut self) -> &mut String {
+        &mut self.block().text
+    }
+
+    /// What is written next looks like this.
+    pub(crate) fn set_look(&mut self, look: Look) {
+        self.block().set_look(look);
+    }
+
+    /// Ends the line and lets go of what is over the limits.
+    pub(crate) fn finish(mut self, continued: bool) {
+        let start = self.start;
+        let block = self.block();
+        block.set_look_at_line_end();
+        let end = block.text.len();
+        block.ends.push(end as u32 | if continued { CONTINUED } else { 0 });
+        self.history.text_bytes += end - start;
+        self.history.next += 1;
+        self.history.evict();
+    }
+
+    fn block(&mut self) -> &mut Block {
+        let last = self.history.blocks.len() - 1;
+        &mut self.history.blocks[last]
+    }
+}
+
+impl Block {
+    /// A line begins in the default look unless it says otherwise.
+    fn set_look_at_line_end(&mut self) {
+        if self.current_look() != 0 {
+            self.set_look(Look::default());
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Bytes of a terminal in, a true screen and clean text out.
+//!
+//! An [`Emulator`] does no I/O, owns no clock, spawns nothing and does not fail: the caller feeds it what a
+//! program wrote, with the time, writes the [`Replies`] back, and reads the screen as text ([`Emulator::read`])
+//! or as cells ([`Emulator::screen`]).
+//!
+//! ```
+//! use std::time::Duration;
+//! use kpty_emulator::{Emulator, Mode, Request, Settings, Size};
+//!
+//! let mut emulator = Emulator::new(Settings { size: Size::new(20, 3)?, ..Settings::default() });
+//! let replies = emulator.feed(Duration::ZERO, b"\x1b[1mhello\x1b[0m\r\nworld\x1b[6n");
+//! assert_eq!(replies.bytes, b"\x1b[2;6R");
+//! let answer = emulator.read(&Request::new(Mode::Tail), None);
+//! assert_eq!(answer.lines().collect::<Vec<_>>(), ["hello", "world"]);
+//! assert_eq!(answer.line_numbers, [0, 1]);
+//! # Ok::<(), kpty_emulator::SizeError>(())
+//! ```
+//!
+//! Each logical line has a number, counted from the session's first line. While the line is live its text may
+//! change; once it has left the live rows, number and text are final. A reader who follows by deltas applies
+//! the returned lines by number and drops what is at or past `next_line` and before `oldest_line`; it then holds
+//! exactly what a full read would give.
+
+mod alacritty;
+mod engine;
+mod history;
+mod keyboard;
+mod lines;
+mod link;
+mod marker;
+pub mod palette;
+mod parser;
+mod read;
+mod reply;
+mod screen;
+mod size;
+mod sync;
+mod title;
+mod vt100;
+
+use std::time::Duration;
+
+pub use crate::engine::{EngineKind, Limits};
+pub use crate::history::Loss;
+pub use crate::marker::MarkerId;
+pub use crate::read::{Answer, Delta, LineFilter, Mode, Request, Which};
+pub use crate::reply::Replies;
+pub use crate::screen::{
+    Attributes, Buffer, Cell, Color, Cursor, CursorShape, Modes, Mouse, Row, Screen, Style, Width,
+};
+pub use crate::size::{MAX_COLS, MAX_ROWS, Size, SizeError};
+
+use crate::alacritty::Alacritty;
+use crate::engine::Engine;
+use crate::lines::{LineIndex, Lines};
+use crate::marker::{MainSeen, Marker, Markers};
+use crate::read::{Choice, Page};
+use crate::vt100::Vt100;
+
+/// How a terminal is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Width and height at the start.
+    pub size: Size,
+    /// The engine.
+    pub engine: EngineKind,
+    /// The bounds of its memory.
+    pub limits: Limits,
+}
+
+/// A finished line with its looks, for pictures of the history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StyledLine {
+    /// The text.
+    pub text: String,
+    /// Stretches of the text that look alike, as byte ranges, in order and without gaps.
+    pub runs: Vec<(std::ops::Range<usize>, Style)>,
+    /// The line was cut for its length; the next number goes on with it.
+    pub continued: bool,
+}
+
+/// A terminal without a window.
+pub struct Emulator {
+    engine: Box<dyn Engine>,
+    limits: Limits,
+    index: LineIndex,
+    alternate_index: LineIndex,
+    markers: Markers,
+    generation: u64,
+}
+
+impl Emulator {
+    /// A blank terminal.
+    pub fn new(settings: Settings) -> Self {
+        let Settings { size, engine, limits } = settings;
+        let engine: Box<dyn Engine> = match engine {
+            EngineKind::Alacritty => Box::new(Alacritty::new(size, limits)),
+            EngineKind::Vt100 => Box::new(Vt100::new(size, limits)),
+        };
+        Self {
+            engine,
+            limits,
+            index: LineIndex::default(),
+            alternate_index: LineIndex::default(),
+            markers: Markers::new(limits.markers),
+            generation: 0,
+        }
+    }
+
+    /// Takes what the program wrote, cut anywhere. `now` is the caller's clock, from any fixed start; it only
+    /// serves to show a synchronized update that stays open for too long.
+    pub fn feed(&mut self, now: Duration, bytes: &[u8]) -> Replies {
+        self.generation += 1;
+        self.engine.feed(now, bytes)
+    }
+
+    /// When [`Emulator::tick`] should be called next, if nothing is fed before.
+    pub fn sync_deadline(&self) -> Option<Duration> {
+        self.engine.sync_deadline()
+    }
+
+    /// Shows a synchronized update that has been open for more than 150 ms.
+    pub fn tick(&mut self, now: Duration) -> Replies {
+        self.generation += 1;
+        self.engine.tick(now)
+    }
+
+    /// Shows an open synchronized update at once. For a read that must be current.
+    pub fn flush(&mut self) -> Replies {
+        self.generation += 1;
+        self.engine.flush()
+    }
+
+    /// Width and height.
+    pub fn size(&self) -> Size {
+        self.engine.size()
+    }
+
+    /// Changes the size. The main screen is reflowed; lines keep their numbers and, once final, their text.
+    pub fn resize(&mut self, size: Size) {
+        if size == self.size() {
+            return;
+        }
+        self.generation += 1;
+        self.engine.look_at_main();
+        self.engine.prepare();
+        self.index.update(&*self.engine, &self.limits);
+        self.markers.before_resize(&Lines::new(&*self.engine, &self.index));
+        self.engine.back_to_active();
+        self.engine.resize(size);
+    }
+
+    /// Counts changes: two equal values mean that nothing happened in between.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Bells rung since the start.
+    pub fn bells(&self) -> u64 {
+        self.engine.bells()
+    }
+
+    /// Which of the two screens is shown.
+    pub fn buffer(&self) -> Buffer {
+        self.engine.buffer()
+    }
+
+    /// The screen as plain values.
+    pub fn screen(&self) -> Screen {
+        self.engine.screen()
+    }
+
+    /// Reads text. The filter, if any, sees every line whole before anything is cut.
+    pub fn read(&mut self, request: &Request, filter: Option<&mut LineFilter<'_>>) -> Answer {
+        let behind = request.which == Which::Main && self.buffer() == Buffer::Alternate;
+        if behind {
+            self.engine.look_at_main();
+        }
+        let answer = self.read_shown(request, filter);
+        if behind {
+            self.engine.back_to_active();
+        }
+        answer
+    }
+
+    /// A finished line with its styles; `None` for a live line and for one that is gone.
+    pub fn styled_line(&self, number: u64) -> Option<StyledLine> {
+        let history = self.engine.history();
+        let text = history.text(number)?.to_owned();
+        let runs = history.looks(number).into_iter().map(|(range, look)| (range, look.style)).collect();
+        Some(StyledLine { text, runs, continued: history.is_continued(number) })
+    }
+
+    /// Gives memory of a quiet terminal back: rows above the screen become finished lines, and a larger window
+    /// shows blank rows where it would have shown them again.
+    pub fn shrink(&mut self) {
+        self.engine.shrink();
+        self.index = LineIndex::default();
+    }
+
+    /// Bytes of memory held for history, strings and held updates, without the grid's cells.
+    pub fn heap_bytes(&self) -> usize {
+        self.engine.heap_bytes()
+    }
+
+    /// Reads the buffer that the engine shows now.
+    fn read_shown(&mut self, request: &Request, filter: Option<&mut LineFilter<'_>>) -> Answer {
+        let buffer = self.engine.buffer();
+        self.engine.prepare();
+        let index = match buffer {
+            Buffer::Main => &mut self.index,
+            Buffer::Alternate => {
+                self.alternate_index = LineIndex::default();
+                &mut self.alternate_index
+            }
+        };
+        index.update(&*self.engine, &self.limits);
+        let lines = Lines::new(&*self.engine, index);
+        let cursor = self.engine.cursor();
+        let size = self.engine.size();
+        if let Mode::Delta { since } = request.mode {
+            let seen = since.and_then(|id| self.markers.get(id));
+            let (choice, outcome) = changed_since(&lines, buffer, seen, &*self.engine, request.max_lines);
+            let page = Page::read(&lines, &choice, request, filter);
+            let mut answer = page.into_answer(&lines, cursor, buffer, size);
+            let marker = self.new_marker(buffer, since);
+            answer.delta = Some(Delta {
+                marker,
+                marker_disposed: since.is_some() && outcome.missed != Some(0),
+                missed_lines: if since.is_some() { outcome.missed } else { Some(0) },
+                loss: outcome.loss,
+            });
+            return answer;
+        }
+        let choice = choose(&lines, request);
+        Page::read(&lines, &choice, request, filter).into_answer(&lines, cursor, buffer, size)
+    }
+
+    /// A marker for what has just been read. On the alternate screen it also remembers what the reader had seen of
+    /// the main one, so that nothing is lost on the way back.
+    fn new_marker(&mut self, buffer: Buffer, since: Option<MarkerId>) -> MarkerId {
+        let marker = match buffer {
+            Buffer::Main => Marker { main: MainSeen::new(&Lines::new(&*self.engine, &self.index)), alternate: None },
+            Buffer::Alternate => {
+                let lines = Lines::new(&*self.engine, &self.alternate_index);
+                let alternate = Some(marker::hashes(&lines, 0..lines.next()));
+                let known = since.and_then(|id| self.markers.get(id)).map(|marker| marker.main.clone());
+                let main = known.unwrap_or_else(|| self.main_seen_behind());
+                Marker { main, alternate }
+            }
+        };
+        self.markers.add(marker)
+    }
+
+    /// The main screen as it is behind the alternate one.
+    fn main_seen_behind(&mut self) -> MainSeen {
+        self.engine.look_at_main();
+        self.engine.prepare();
+        self.index.update(&*self.engine, &self.limits);
+        let seen = MainSeen::new(&Lines::new(&*self.engine, &self.index));
+        self.engine.back_to_active();
+        self.engine.prepare();
+        seen
+    }
+}
+
+/// The lines that a read other than a delta is about.
+fn choose(lines: &Lines<'_>, request: &Request) -> Choice {
+    let (range, cap_is_the_question) = match request.mode {
+        Mode::Viewport => (lines.screen_first()..lines.screen_end(), false),
+        Mode::Range { from, until } => {
+            let end = until.map_or(lines.next(), |until| until.min(lines.next()));
+            (from.max(lines.oldest())..end, false)
+        }
+        Mode::Full => (lines.oldest()..lines.next(), false),
+        Mode::Tail | Mode::Delta { .. } => (tail_from(lines, request.max_lines)..lines.next(), true),
+    };
+    Choice { numbers: range.collect(), cap_is_the_question }
+}
+
+/// Every line is at least one row, so the last `max_lines` lines hold the last `max_lines` rows.
+fn tail_from(lines: &Lines<'_>, max_lines: Option<usize>) -> u64 {
+    let max = max_lines.map_or(u64::MAX, |max| max as u64);
+    lines.next().saturating_sub(max).max(lines.oldest())
+}
+
+/// How a delta's marker fared.
+struct Outcome {
+    missed: Option<u64>,
+    loss: Option<Loss>,
+}
+
+/// The lines that were added or changed since a marker; the tail when it is not known.
+fn changed_since(
+    lines: &Lines<'_>,
+    buffer: Buffer,
+    seen: Option<&Marker>,
+    engine: &dyn Engine,
+    max_lines: Option<usize>,
+) -> (Choice, Outcome) {
+    let Some(seen) = seen else {
+        let numbers = (tail_from(lines, max_lines)..lines.next()).collect();
+        return (Choice { numbers, cap_is_the_question: true }, Outcome { missed: None, loss: None });
+    };
+    let mut scratch = String::new();
+    let mut changed = |number: u64, before: Option<u64>| before != Some(lines.hash(number, &mut scratch));
+    let (numbers, outcome) = match buffer {
+        Buffer::Alternate => {
+            let before = |number: u64| seen.alternate.as_ref().and_then(|seen| seen.get(number as usize).copied());
+            let numbers = (0..lines.next()).filter(|&number| changed(number, before(number))).collect();
+            (numbers, Outcome { missed: Some(0), loss: None })
+        }
+        Buffer::Main => {
+            let from = seen.main.first_changeable().max(lines.oldest());
+            let numbers = (from..lines.next()).filter(|&number| changed(number, seen.main.hash(number))).collect();
+            let missed = lines.oldest().saturating_sub(seen.main.end());
+            let loss = engine.history().loss_of(seen.main.end());
+            (numbers, Outcome { missed: Some(missed), loss })
+        }
+    };
+    (Choice { numbers, cap_is_the_question: false }, outcome)
+}

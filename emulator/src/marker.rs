@@ -1,0 +1,128 @@
+//! Markers: what a reader had seen, so that the next delta tells only what is new or changed.
+//!
+//! Owns the table of markers and their disposal. A marker keeps one hash for each line that could still change
+//! when it was made: those on the screen. Lines above the screen change only in a resize; before one, their
+//! hashes are taken once and shared by all markers that had seen them.
+
+use std::collections::VecDeque;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+
+use crate::lines::Lines;
+
+/// Names a marker; positive, never used twice in a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MarkerId(NonZeroU64);
+
+impl MarkerId {
+    /// `None` for zero, which names no marker.
+    pub fn new(id: u64) -> Option<Self> {
+        NonZeroU64::new(id).map(Self)
+    }
+
+    /// The number.
+    pub fn get(self) -> u64 {
+        self.0.get()
+    }
+}
+
+/// What a reader had seen of the main screen.
+#[derive(Clone, Debug)]
+pub(crate) struct MainSeen {
+    /// Number of the first line that `hashes` covers: the first on the screen.
+    first: u64,
+    hashes: Arc<[u64]>,
+    /// Lines above the screen as they were before the first resize since then.
+    above: Option<Arc<Above>>,
+}
+
+#[derive(Debug)]
+struct Above {
+    first: u64,
+    hashes: Vec<u64>,
+}
+
+impl MainSeen {
+    pub(crate) fn new(lines: &Lines<'_>) -> Self {
+        let first = lines.screen_first().min(lines.next());
+        Self { first, hashes: hashes(lines, first..lines.next()).into(), above: None }
+    }
+
+    /// The number after the last line that was seen.
+    pub(crate) fn end(&self) -> u64 {
+        self.first + self.hashes.len() as u64
+    }
+
+    /// The first line that may have changed since.
+    pub(crate) fn first_changeable(&self) -> u64 {
+        self.above.as_ref().map_or(self.first, |above| above.first.min(self.first))
+    }
+
+    /// The hash of a line when it was seen, if it was.
+    pub(crate) fn hash(&self, number: u64) -> Option<u64> {
+        let at = |first: u64, hashes: &[u64]| hashes.get(number.checked_sub(first)? as usize).copied();
+        let above = || self.above.as_ref().and_then(|above| at(above.first, &above.hashes));
+        if number < self.first { above() } else { at(self.first, &self.hashes) }
+    }
+}
+
+/// The hashes of the alternate screen's lines.
+pub(crate) type AlternateSeen = Vec<u64>;
+
+/// What a reader had seen.
+#[derive(Clone, Debug)]
+pub(crate) struct Marker {
+    pub(crate) main: MainSeen,
+    pub(crate) alternate: Option<AlternateSeen>,
+}
+
+/// The markers of one terminal, the newest last.
+#[derive(Debug)]
+pub(crate) struct Markers {
+    kept: VecDeque<(MarkerId, Marker)>,
+    made: NonZeroU64,
+    limit: usize,
+}
+
+impl Markers {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { kept: VecDeque::new(), made: NonZeroU64::MIN, limit: limit.max(1) }
+    }
+
+    pub(crate) fn get(&self, id: MarkerId) -> Option<&Marker> {
+        let at = self.kept.binary_search_by_key(&id, |(kept, _)| *kept).ok()?;
+        Some(&self.kept[at].1)
+    }
+
+    pub(crate) fn add(&mut self, marker: Marker) -> MarkerId {
+        let id = MarkerId(self.made);
+        self.made = self.made.saturating_add(1);
+        if self.kept.len() == self.limit {
+            self.kept.pop_front();
+        }
+        self.kept.push_back((id, marker));
+        id
+    }
+
+    /// To be called before a resize with the lines of the main screen: notes what is above the screen.
+    pub(crate) fn before_resize(&mut self, lines: &Lines<'_>) {
+        let open = |marker: &Marker| marker.main.above.is_none() && marker.main.first > lines.first_live();
+        let Some(end) = self.kept.iter().map(|(_, marker)| marker).filter(|m| open(m)).map(|m| m.main.first).max()
+        else {
+            return;
+        };
+        let first = lines.first_live();
+        let above = Arc::new(Above { first, hashes: hashes(lines, first..end.min(lines.next())) });
+        for (_, marker) in &mut self.kept {
+            if open(marker) {
+                marker.main.above = Some(above.clone());
+            }
+        }
+    }
+}
+
+/// The hashes of a range of lines.
+pub(crate) fn hashes(lines: &Lines<'_>, range: std::ops::Range<u64>) -> Vec<u64> {
+    let mut scratch = String::new();
+    range.map(|number| lines.hash(number, &mut scratch)).collect()
+}

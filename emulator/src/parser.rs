@@ -1,0 +1,577 @@
+//! Bytes to terminal actions: text runs, controls, escape sequences, strings.
+//!
+//! Owns the state between two chunks (half a UTF-8 character, half a sequence) and the bound on string
+//! payloads. Knows no grid and gives no meaning to a sequence; a [`Sink`] does.
+//!
+//! The state machine is the well-known one of the DEC terminals with UTF-8 text, the same that `vte`
+//! implements, and a test holds the two against each other. It is our own because four promises cannot
+//! be kept on top of `vte` 0.15: any chunking gives the same result (`vte` drops a character when a chunk
+//! ends inside a two-byte one that is followed by a cut multi-byte one), a string payload is bounded,
+//! every sequence is visible, and plain text arrives as runs instead of single characters.
+
+/// Longest OSC payload that is kept. A longer string is swallowed to its end and then ignored.
+pub(crate) const OSC_LIMIT: usize = 1 << 20;
+/// Longest title of `ESC k`. A longer one is swallowed and ignored.
+const SCREEN_TITLE_LIMIT: usize = 4096;
+/// Parameters of one sequence; a sequence with more is ignored, as `vte` does.
+const MAX_PARAMS: usize = 32;
+const MAX_INTERMEDIATES: usize = 2;
+/// A string buffer larger than this is given back once its string has ended.
+const KEPT_CAPACITY: usize = 4096;
+
+const BEL: u8 = 0x07;
+const CAN: u8 = 0x18;
+const SUB: u8 = 0x1a;
+const ESC: u8 = 0x1b;
+const DEL: u8 = 0x7f;
+
+/// What the parser found.
+pub(crate) trait Sink {
+    /// A run of printable ASCII, never empty.
+    fn ascii(&mut self, run: &[u8]);
+    /// One character beyond ASCII; U+FFFD stands for bytes that are no UTF-8.
+    fn character(&mut self, c: char);
+    /// A C0 control other than ESC.
+    fn control(&mut self, byte: u8);
+    /// `ESC`, intermediates, a final byte.
+    fn escape(&mut self, intermediates: &[u8], last: u8);
+    /// A control sequence. `length` is the number of bytes it took.
+    fn csi(&mut self, sequence: &Sequence, length: usize);
+    /// An operating system command within the bound; the payload is not split.
+    fn osc(&mut self, payload: &[u8], end: StringEnd, length: usize);
+    /// A device control string has ended; its payload was thrown away.
+    fn dcs(&mut self, header: &Sequence, length: usize);
+    /// The title of `ESC k title ST`.
+    fn screen_title(&mut self, title: &[u8]);
+    /// Asked after each control sequence: true stops the parser behind it.
+    fn wants_pause(&self) -> bool;
+}
+
+/// How a string ended; a reply uses the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StringEnd {
+    Bell,
+    StringTerminator,
+}
+
+/// Parameters, intermediates and final byte of a CSI or DCS.
+#[derive(Debug, Default)]
+pub(crate) struct Sequence {
+    values: [u16; MAX_PARAMS],
+    /// Bit `i` is set when value `i` belongs to the parameter before it (`4:3`).
+    sub: u32,
+    len: usize,
+    intermediates: [u8; MAX_INTERMEDIATES],
+    intermediate_len: usize,
+    /// More parameters or intermediates came than are kept.
+    overflow: bool,
+    last: u8,
+}
+
+impl Sequence {
+    pub(crate) fn last(&self) -> u8 {
+        self.last
+    }
+
+    /// Private marker and intermediates, in the order they came.
+    pub(crate) fn intermediates(&self) -> &[u8] {
+        &self.intermediates[..self.intermediate_len]
+    }
+
+    /// The first value of each parameter.
+    pub(crate) fn params(&self) -> impl Iterator<Item = u16> + '_ {
+        self.groups().map(|group| group[0])
+    }
+
+    /// Each parameter with its sub-parameters.
+    pub(crate) fn groups(&self) -> Groups<'_> {
+        Groups { sequence: self, at: 0 }
+    }
+
+    /// Parameter `index`, `default` when it is missing or zero.
+    pub(crate) fn param_or(&self, index: usize, default: u16) -> u16 {
+        if self.sub == 0 {
+            return match self.values[..self.len].get(index) {
+                Some(&value) if value != 0 => value,
+                _ => default,
+            };
+        }
+        self.params().nth(index).filter(|&value| value != 0).unwrap_or(default)
+    }
+
+    fn clear(&mut self) {
+        self.sub = 0;
+        self.len = 0;
+        self.intermediate_len = 0;
+        self.overflow = false;
+    }
+
+    fn begin_params(&mut self) {
+        self.values[0] = 0;
+        self.len = 1;
+    }
+
+    fn digit(&mut self, byte: u8) {
+        let value = &mut self.values[self.len - 1];
+        *value = value.saturating_mul(10).saturating_add(u16::from(byte - b'0'));
+    }
+
+    fn next_param(&mut self, is_sub: bool) {
+        if self.len == MAX_PARAMS {
+            self.overflow = true;
+            return;
+        }
+        self.values[self.len] = 0;
+        self.sub |= u32::from(is_sub) << self.len;
+        self.len += 1;
+    }
+
+    fn collect(&mut self, byte: u8) {
+        if self.intermediate_len == MAX_INTERMEDIATES {
+            self.overflow = true;
+        } else {
+            self.intermediates[self.intermediate_len] = byte;
+            self.intermediate_len += 1;
+        }
+    }
+}
+
+/// Iterator over parameters with their sub-parameters.
+pub(crate) struct Groups<'a> {
+    sequence: &'a Sequence,
+    at: usize,
+}
+
+impl<'a> Iterator for Groups<'a> {
+    type Item = &'a [u16];
+
+    fn next(&mut self) -> Option<&'a [u16]> {
+        let sequence = self.sequence;
+        if self.at >= sequence.len {
+            return None;
+        }
+        let start = self.at;
+        self.at += 1;
+        while self.at < sequence.len && sequence.sub >> self.at & 1 == 1 {
+            self.at += 1;
+        }
+        Some(&sequence.values[start..self.at])
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Ground,
+    Escape,
+    EscapeIntermediate,
+    CsiParam,
+    CsiIntermediate,
+    CsiIgnore,
+    DcsParam,
+    DcsIntermediate,
+    DcsIgnore,
+    DcsPayload,
+    Osc,
+    ScreenTitle,
+    /// SOS, PM, APC: swallowed to their end.
+    IgnoredString,
+}
+
+/// The state machine. One per terminal.
+#[derive(Debug, Default)]
+pub(crate) struct Parser {
+    state: State,
+    sequence: Sequence,
+    /// Bytes of the sequence so far, its ESC included.
+    length: usize,
+    string: Vec<u8>,
+    /// The string outgrew its bound.
+    string_too_long: bool,
+    /// The head of a UTF-8 character that the last chunk cut off.
+    partial: [u8; 4],
+    partial_len: usize,
+}
+
+impl Parser {
+    /// Parses `bytes` up to their end, or to the sequence after which the sink wanted a pause.
+    /// Returns how many bytes were taken.
+    pub(crate) fn advance<S: Sink>(&mut self, sink: &mut S, bytes: &[u8]) -> usize {
+        let mut at = 0;
+        while at < bytes.len() {
+            if self.state == State::Ground {
+                at += self.ground(sink, &bytes[at..]);
+            } else {
+                let dispatched = self.step(sink, bytes[at]);
+                at += 1;
+                if dispatched && sink.wants_pause() {
+                    break;
+                }
+            }
+        }
+        at
+    }
+
+    /// Bytes of memory held between chunks.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.string.capacity()
+    }
+
+    /// Text and controls up to and including the next ESC. Returns the bytes taken.
+    fn ground<S: Sink>(&mut self, sink: &mut S, bytes: &[u8]) -> usize {
+        let mut at = 0;
+        if self.partial_len > 0 {
+            at = self.complete_partial(sink, bytes);
+        }
+        while at < bytes.len() {
+            let run = printable_ascii(&bytes[at..]);
+            if run > 0 {
+                sink.ascii(&bytes[at..at + run]);
+                at += run;
+                if at == bytes.len() {
+                    break;
+                }
+            }
+            match bytes[at] {
+                ESC => {
+                    self.enter_escape();
+                    return at + 1;
+                }
+                DEL => at += 1,
+                byte if byte < 0x20 => {
+                    sink.control(byte);
+                    at += 1;
+                }
+                _ => {
+                    let rest = &bytes[at..];
+                    let run = rest.iter().position(u8::is_ascii).unwrap_or(rest.len());
+                    self.unicode(sink, &rest[..run], run == rest.len());
+                    at += run;
+                }
+            }
+        }
+        at
+    }
+
+    /// A run of bytes above ASCII. At the end of the chunk a cut character waits for the next one.
+    fn unicode<S: Sink>(&mut self, sink: &mut S, mut bytes: &[u8], at_end: bool) {
+        while !bytes.is_empty() {
+            let (valid, error) = match std::str::from_utf8(bytes) {
+                Ok(text) => (text, None),
+                Err(error) => {
+                    let text = std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();
+                    (text, Some(error))
+                }
+            };
+            valid.chars().for_each(|c| text_character(sink, c));
+            let Some(error) = error else { return };
+            bytes = &bytes[error.valid_up_to()..];
+            match error.error_len() {
+                Some(len) => {
+                    malformed(sink, &bytes[..len]);
+                    bytes = &bytes[len..];
+                }
+                None if at_end => {
+                    self.partial[..bytes.len()].copy_from_slice(bytes);
+                    self.partial_len = bytes.len();
+                    return;
+                }
+                None => {
+                    malformed(sink, bytes);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Adds bytes to the cut character until it is whole or broken. Returns the bytes taken.
+    fn complete_partial<S: Sink>(&mut self, sink: &mut S, bytes: &[u8]) -> usize {
+        for (taken, &byte) in bytes.iter().enumerate() {
+            self.partial[self.partial_len] = byte;
+            let candidate = &self.partial[..=self.partial_len];
+            match std::str::from_utf8(candidate) {
+                Ok(text) => {
+                    text.chars().for_each(|c| text_character(sink, c));
+                    self.partial_len = 0;
+                    return taken + 1;
+                }
+                Err(error) if error.error_len().is_some() => {
+                    // The new byte does not continue the character: it is looked at afresh.
+                    malformed(sink, &self.partial[..self.partial_len]);
+                    self.partial_len = 0;
+                    return taken;
+                }
+                Err(_) => self.partial_len += 1,
+            }
+        }
+        bytes.len()
+    }
+
+    fn enter_escape(&mut self) {
+        self.state = State::Escape;
+        self.sequence.clear();
+        self.length = 1;
+    }
+
+    /// One byte outside of ground. True when a control sequence was handed over.
+    fn step<S: Sink>(&mut self, sink: &mut S, byte: u8) -> bool {
+        self.length = self.length.saturating_add(1);
+        match self.state {
+            State::CsiParam => return self.csi_param(sink, byte),
+            State::CsiIntermediate => return self.csi_intermediate(sink, byte),
+            State::CsiIgnore => self.csi_ignore(sink, byte),
+            State::Escape => self.escape(sink, byte),
+            State::EscapeIntermediate => self.escape_intermediate(sink, byte),
+            State::Osc => self.osc(sink, byte),
+            State::ScreenTitle => self.screen_title(sink, byte),
+            State::DcsParam => self.dcs_param(sink, byte),
+            State::DcsIntermediate => self.dcs_intermediate(sink, byte),
+            State::DcsPayload => self.dcs_payload(sink, byte),
+            State::DcsIgnore | State::IgnoredString | State::Ground => self.anywhere(sink, byte),
+        }
+        false
+    }
+
+    /// CAN and SUB abort, ESC begins anew; every other byte is ignored.
+    fn anywhere<S: Sink>(&mut self, sink: &mut S, byte: u8) {
+        match byte {
+            CAN | SUB => {
+                self.state = State::Ground;
+                sink.control(byte);
+            }
+            ESC => self.enter_escape(),
+            _ => (),
+        }
+    }
+
+    fn escape<S: Sink>(&mut self, sink: &mut S, byte: u8) {
+        match byte {
+            b'[' => {
+                self.sequence.begin_params();
+                self.state = State::CsiParam;
+            }
+            b']' => self.begin_string(State::Osc),
+            b'P' => {
+                self.sequence.begin_params();
+                self.state = State::DcsParam;
+            }
+            b'k' => self.begin_string(State::ScreenTitle),
+            b'X' | b'^' | b'_' => self.state = State::IgnoredString,
+            0x20..=0x2f => {
+                self.sequence.collect(byte);
+                self.state = State::EscapeIntermediate;
+            }
+            0x30..=0x7e => {
+                self.state = State::Ground;
+                sink.escape(&[], byte);
+            }
+            ESC => self.enter_escape(),
+            CAN | SUB => self.anywhere(sink, byte),
+            0x00..=0x1f => sink.control(byte),
+            _ => (),
+        }
+    }
+
+    fn escape_intermediate<S: Sink>(&mut self, sink: &mut S, byte: u8) {
+        match byte {
+            0x20..=0x2f => self.sequence.collect(byte),
+            0x30..=0x7e => {
+                self.state = State::Ground;
+                if !self.sequence.overflow {
+                    sink.escape(self.sequence.intermediates(), byte);
+                }
+            }
+            ESC | CAN | SUB => self.anywhere(sink, byte),
+            0x00..=0x1f => sink.control(byte),
+            _ => (),
+        }
+    }
+
+    fn csi_param<S: Sink>(&mut self, sink: &mut S, byte: u8) -> bool {
+        match byte {
+            b'0'..=b'9' => self.sequence.digit(byte),
+            b';' => self.sequence.next_param(false),
+            0x40..=0x7e => return self.csi_end(sink, byte),
+            b':' => self.sequence.next_param(true),
+            // A private marker stands first or not at all.
+            0x3c..=0x3f if self.length == 3 => self.sequence.collect(byte),
+            0x3c..=0x3f => self.state = State::CsiIgnore,
+            0x20..=0x2f => {
+                self.sequence.collect(byte);
+                self.state = State::CsiIntermediate;
+            }
+            ESC | CAN | SUB => self.anywhere(sink, byte),
+            0x00..=0x1f => {
+                // Acted on at once; it does not count, so a private marker may still follow.
+                self.length -= 1;
+                sink.control(byte);
+            }
+            _ => (),
+        }
+        false
+    }
+
+    fn csi_intermediate<S: Sink>(&mut self, sink: &mut S, byte: u8) -> bool {
+        match byte {
+            0x20..=0x2f => self.sequence.collect(byte),
+            0x30..=0x3f => self.state = State::CsiIgnore,
+            0x40..=0x7e => return self.csi_end(sink, byte),
+            ESC | CAN | SUB => self.anywhere(sink, byte),
+            0x00..=0x1f => sink.control(byte),
+            _ => (),
+        }
+        false
+    }
+
+    fn csi_ignore<S: Sink>(&mut self, sink: &mut S, byte: u8) {
+        match byte {
+            0x40..=0x7e => self.state = State::Ground,
+            ESC | CAN | SUB => self.anywhere(sink, byte),
+            0x00..=0x1f => sink.control(byte),
+            _ => (),
+        }
+    }
+
+    fn csi_end<S: Sink>(&mut self, sink: &mut S, byte: u8) -> bool {
+        self.state = State::Ground;
+        if self.sequence.overflow {
+            return false;
+        }
+        self.sequence.last = byte;
+        sink.csi(&self.sequence, self.length);
+        true
+    }
+
+    fn dcs_param<S: Sink>(&mut self, sink: &mut S, byte: u8) {
+        match byte {
+            b'0'..=b'9' => self.sequence.digit(byte),
+            b';' => self.sequence.next_param(false),
+            b':' => self.sequence.next_param(true),
+            0x3c..=0x3f if self.length == 3 => self.sequence.collect(byte),
+            0x3c..=0x3f => self.state = State::DcsIgnore,
+            0x20..=0x2f => {
+                self.sequence.collect(byte);
+                self.state = State::DcsIntermediate;
+            }
+            0x40..=0x7e => self.dcs_begin(byte),
+            _ => self.anywhere(sink, byte),
+        }
+    }
+
+    fn dcs_intermediate<S: Sink>(&mut self, sink: &mut S, byte: u8) {
+        match byte {
+            0x20..=0x2f => self.sequence.collect(byte),
+            0x30..=0x3f => self.state = State::DcsIgnore,
+            0x40..=0x7e => self.dcs_begin(byte),
+            _ => self.anywhere(sink, byte),
+        }
+    }
+
+    fn dcs_begin(&mut self, byte: u8) {
+        self.sequence.last = byte;
+        self.state = State::DcsPayload;
+    }
+
+    fn dcs_payload<S: Sink>(&mut self, sink: &mut S, byte: u8) {
+        match byte {
+            ESC | 0x9c => {
+                if !self.sequence.overflow {
+                    sink.dcs(&self.sequence, self.length);
+                }
+                self.state = State::Ground;
+                self.anywhere(sink, byte);
+            }
+            _ => self.anywhere(sink, byte),
+        }
+    }
+
+    fn begin_string(&mut self, state: State) {
+        self.string.clear();
+        self.string_too_long = false;
+        self.state = state;
+    }
+
+    fn put(&mut self, byte: u8, limit: usize) {
+        if self.string.len() < limit {
+            self.string.push(byte);
+        } else {
+            self.string_too_long = true;
+        }
+    }
+
+    fn osc<S: Sink>(&mut self, sink: &mut S, byte: u8) {
+        match byte {
+            0x20.. => self.put(byte, OSC_LIMIT),
+            BEL => {
+                self.state = State::Ground;
+                self.osc_end(sink, StringEnd::Bell);
+            }
+            ESC => {
+                self.osc_end(sink, StringEnd::StringTerminator);
+                self.enter_escape();
+            }
+            _ => self.anywhere(sink, byte),
+        }
+    }
+
+    fn osc_end<S: Sink>(&mut self, sink: &mut S, end: StringEnd) {
+        if !self.string_too_long {
+            sink.osc(&self.string, end, self.length);
+        }
+        self.release_string();
+    }
+
+    fn screen_title<S: Sink>(&mut self, sink: &mut S, byte: u8) {
+        match byte {
+            0x20.. => self.put(byte, SCREEN_TITLE_LIMIT),
+            ESC | BEL => {
+                if !self.string_too_long {
+                    sink.screen_title(&self.string);
+                }
+                self.release_string();
+                self.state = State::Ground;
+                self.anywhere(sink, byte);
+            }
+            // A title has no line ends: somebody sent a stray `ESC k`, and what follows is output.
+            b'\r' | b'\n' => {
+                self.state = State::Ground;
+                sink.control(byte);
+            }
+            _ => self.anywhere(sink, byte),
+        }
+    }
+
+    fn release_string(&mut self) {
+        self.string.clear();
+        self.string.shrink_to(KEPT_CAPACITY);
+    }
+}
+
+/// Length of the leading run of printable ASCII.
+fn printable_ascii(bytes: &[u8]) -> usize {
+    const STEP: usize = 32;
+    let is_printable = |byte: u8| byte.wrapping_sub(0x20) < 0x5f;
+    let mut at = 0;
+    // Whole steps first: a fold without an early exit is what the compiler turns into vector code.
+    for step in bytes.chunks_exact(STEP) {
+        if !step.iter().fold(true, |all, &byte| all & is_printable(byte)) {
+            break;
+        }
+        at += STEP;
+    }
+    at + bytes[at..].iter().position(|&byte| !is_printable(byte)).unwrap_or(bytes.len() - at)
+}
+
+/// Encoded C1 controls are not acted on: they are no text either.
+fn text_character<S: Sink>(sink: &mut S, c: char) {
+    if !('\u{80}'..='\u{9f}').contains(&c) {
+        sink.character(c);
+    }
+}
+
+/// Bytes that are no UTF-8: one replacement character, except for a lone 8-bit C1 control.
+fn malformed<S: Sink>(sink: &mut S, bytes: &[u8]) {
+    if !matches!(bytes, [0x80..=0x9f]) {
+        sink.character(char::REPLACEMENT_CHARACTER);
+    }
+}

@@ -1,0 +1,416 @@
+//! Reading: tail, viewport, delta, range and full, with a filter over whole lines and caps that keep the newest.
+//!
+//! The order is fixed: lines are chosen, each passes the filter whole, rows are separated if asked for, and only
+//! then is anything cut. A secret that a cut would halve is therefore masked before.
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::history::Loss;
+use crate::lines::Lines;
+use crate::marker::MarkerId;
+use crate::screen::{Buffer, Cursor};
+use crate::size::Size;
+
+/// What to read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// The last lines of history and screen, down to the last row with text.
+    #[default]
+    Tail,
+    /// Exactly the visible rows, blank ones included. `max_lines` does not apply.
+    Viewport,
+    /// What was added or changed since a marker; without one, the tail.
+    Delta {
+        /// The marker of an earlier answer.
+        since: Option<MarkerId>,
+    },
+    /// Lines by number.
+    Range {
+        /// The first line wanted.
+        from: u64,
+        /// The number after the last line wanted; the end of the text when not given.
+        until: Option<u64>,
+    },
+    /// Everything that is kept.
+    Full,
+}
+
+/// Which of the two screens to read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Which {
+    /// The one that is shown.
+    #[default]
+    Active,
+    /// The main one with its history, also while a full-screen program hides it.
+    Main,
+}
+
+/// A read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// What to read.
+    pub mode: Mode,
+    /// Soft-wrapped rows are joined to the line the program wrote.
+    pub merge_wrapped: bool,
+    /// Entries of `lines` at most; the newest are kept.
+    pub max_lines: Option<usize>,
+    /// Characters of `text` at most; the newest are kept.
+    pub max_chars: Option<usize>,
+    /// Which screen.
+    pub which: Which,
+    /// Lines before the first one returned that the filter sees too, so that what it carries from line to line
+    /// (the inside of a key block, say) is right when the window opens.
+    pub filter_lead: u64,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Tail,
+            merge_wrapped: true,
+            max_lines: None,
+            max_chars: None,
+            which: Which::Active,
+            filter_lead: 0,
+        }
+    }
+}
+
+impl Request {
+    /// A read of this mode, wrapped rows joined, uncapped.
+    pub fn new(mode: Mode) -> Self {
+        Self { mode, ..Self::default() }
+    }
+}
+
+/// Sees every logical line of a read whole and in order; `None` leaves it as it is.
+pub type LineFilter<'a> = dyn FnMut(&str) -> Option<String> + 'a;
+
+/// What a read found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The lines, joined by newlines.
+    pub text: String,
+    /// Where each line ends in `text`.
+    line_ends: Vec<usize>,
+    /// The number of each line; rows of one line share it.
+    pub line_numbers: Vec<u64>,
+    /// Something asked for was left out because of a cap.
+    pub truncated: bool,
+    /// Characters left out by `max_chars`, newlines between lines included.
+    pub dropped_chars: usize,
+    /// Lines left out by either cap.
+    pub dropped_lines: usize,
+    /// Number of the first line returned; `next_line` when none is.
+    pub first_line: u64,
+    /// Number after the last line that there is.
+    pub next_line: u64,
+    /// Number of the oldest line that is still kept.
+    pub oldest_line: u64,
+    /// Number of the line that the cursor is on.
+    pub cursor_line: u64,
+    /// The cursor.
+    pub cursor: Cursor,
+    /// Which screen was read.
+    pub buffer: Buffer,
+    /// Its size.
+    pub size: Size,
+    /// For a delta.
+    pub delta: Option<Delta>,
+}
+
+impl Answer {
+    /// The lines, one by one.
+    pub fn lines(&self) -> impl Iterator<Item = &str> {
+        split_lines(&self.text, &self.line_ends)
+    }
+}
+
+/// The lines of a text by their ends; a newline stands between two.
+fn split_lines<'a>(text: &'a str, ends: &'a [usize]) -> impl Iterator<Item = &'a str> {
+    let starts = std::iter::once(0).chain(ends.iter().map(|end| end + 1));
+    ends.iter().zip(starts).map(|(&end, start)| &text[start..end])
+}
+
+/// What only a delta tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delta {
+    /// Where the next delta goes on.
+    pub marker: MarkerId,
+    /// The marker was not known any more, or lines after it went unseen.
+    pub marker_disposed: bool,
+    /// Lines that came and went unseen since the marker; `None` when the marker was not known.
+    pub missed_lines: Option<u64>,
+    /// Why they went.
+    pub loss: Option<Loss>,
+}
+
+/// The chosen lines and how a cap on them is to be understood.
+pub(crate) struct Choice {
+    pub(crate) numbers: Vec<u64>,
+    /// The cap on lines is what was asked for (a tail), not something left out.
+    pub(crate) cap_is_the_question: bool,
+}
+
+/// The text of an answer while it is put together.
+#[derive(Default)]
+pub(crate) struct Page {
+    text: String,
+    line_ends: Vec<usize>,
+    numbers: Vec<u64>,
+    dropped_chars: usize,
+    dropped_lines: usize,
+}
+
+impl Page {
+    /// Reads the chosen lines through the filter and cuts them.
+    pub(crate) fn read(
+        lines: &Lines<'_>,
+        choice: &Choice,
+        request: &Request,
+        filter: Option<&mut LineFilter<'_>>,
+    ) -> Self {
+        let mut page = Self::default();
+        let is_viewport = request.mode == Mode::Viewport;
+        if request.merge_wrapped && !is_viewport && filter.is_none() {
+            page.push_plain(lines, &choice.numbers);
+        } else {
+            page.push_filtered(lines, choice, request, filter);
+        }
+        if let Some(max) = request.max_lines.filter(|_| !is_viewport) {
+            page.keep_last_lines(max, choice.cap_is_the_question);
+        }
+        if let Some(max) = request.max_chars {
+            page.keep_last_chars(max);
+        }
+        page
+    }
+
+    /// The parts of the answer.
+    pub(crate) fn into_answer(self, lines: &Lines<'_>, cursor: Cursor, buffer: Buffer, size: Size) -> Answer {
+        Answer {
+            truncated: self.dropped_chars > 0 || self.dropped_lines > 0,
+            first_line: self.numbers.first().copied().unwrap_or(lines.next()),
+            next_line: lines.next(),
+            oldest_line: lines.oldest(),
+            cursor_line: lines.line_of_screen_row(usize::from(cursor.row)),
+            text: self.text,
+            line_ends: self.line_ends,
+            line_numbers: self.numbers,
+            dropped_chars: self.dropped_chars,
+            dropped_lines: self.dropped_lines,
+            cursor,
+            buffer,
+            size,
+            delta: None,
+        }
+    }
+
+    /// Joined lines without a filter go straight into the text.
+    fn push_plain(&mut self, lines: &Lines<'_>, numbers: &[u64]) {
+        for &number in numbers {
+            self.begin_line(number);
+            lines.push_text(number, &mut self.text);
+            self.line_ends.push(self.text.len());
+        }
+    }
+
+    fn push_filtered(
+        &mut self,
+        lines: &Lines<'_>,
+        choice: &Choice,
+        request: &Request,
+        mut filter: Option<&mut LineFilter<'_>>,
+    ) {
+        let mut line = String::new();
+        let mut row_ends = Vec::new();
+        if let (Some(filter), Some(&first)) = (filter.as_mut(), choice.numbers.first()) {
+            for number in first.saturating_sub(request.filter_lead).max(lines.oldest())..first {
+                line.clear();
+                lines.push_text(number, &mut line);
+                filter(&line);
+            }
+        }
+        for &number in &choice.numbers {
+            line.clear();
+            row_ends.clear();
+            lines.push_rows(number, &mut line, &mut row_ends);
+            if let Some(filtered) = filter.as_mut().and_then(|filter| filter(&line)) {
+                map_row_ends(&line, &filtered, &mut row_ends);
+                line = filtered;
+            }
+            let hidden = if request.mode == Mode::Viewport { lines.rows_above_screen(number) } else { 0 };
+            self.push_split(number, &line, &row_ends, hidden, request.merge_wrapped);
+        }
+    }
+
+    /// Adds a line, or its rows, without the first `hidden` rows.
+    fn push_split(&mut self, number: u64, line: &str, row_ends: &[usize], hidden: usize, merge: bool) {
+        let mut start = if hidden == 0 { 0 } else { row_ends.get(hidden - 1).copied().unwrap_or(line.len()) };
+        let visible = row_ends.get(hidden..).unwrap_or_default();
+        let last = [line.len()];
+        let ends = if merge { &last } else { visible };
+        for &end in ends {
+            self.begin_line(number);
+            self.text.push_str(line[start..end].trim_end_matches(' '));
+            self.line_ends.push(self.text.len());
+            start = end;
+        }
+    }
+
+    fn begin_line(&mut self, number: u64) {
+        if !self.line_ends.is_empty() {
+            self.text.push('\n');
+        }
+        self.numbers.push(number);
+    }
+
+    fn keep_last_lines(&mut self, max: usize, is_the_question: bool) {
+        let surplus = self.line_ends.len().saturating_sub(max);
+        if surplus > 0 {
+            self.drop_lines(surplus);
+            if !is_the_question {
+                self.dropped_lines += surplus;
+            }
+        }
+    }
+
+    /// Takes whole lines away from the front. Returns the characters that went.
+    fn drop_lines(&mut self, count: usize) {
+        let from = self.line_ends[count - 1] + 1;
+        self.text.drain(..from.min(self.text.len()));
+        self.line_ends.drain(..count);
+        self.numbers.drain(..count);
+        self.line_ends.iter_mut().for_each(|end| *end -= from);
+    }
+
+    fn keep_last_chars(&mut self, max: usize) {
+        let chars = self.text.chars().count();
+        let Some(surplus) = chars.checked_sub(max).filter(|&surplus| surplus > 0) else { return };
+        let cut = self.text.char_indices().nth(surplus).map_or(self.text.len(), |(at, _)| at);
+        // Whole lines before the cut go; a cut that falls on a newline ends the line before it.
+        let gone = self.line_ends.partition_point(|&end| end < cut).min(self.line_ends.len());
+        if gone > 0 {
+            self.drop_lines(gone);
+            self.dropped_lines += gone;
+        }
+        let removed = chars - self.text.chars().count();
+        let left = surplus.saturating_sub(removed);
+        let more = self.drop_graphemes(left);
+        self.dropped_chars = removed + more;
+        if max == 0 && self.text.is_empty() {
+            self.dropped_lines += self.line_ends.len();
+            self.line_ends.clear();
+            self.numbers.clear();
+        }
+    }
+
+    /// Takes at least `chars` characters away from the front of the first line, whole graphemes only.
+    fn drop_graphemes(&mut self, chars: usize) -> usize {
+        let first = &self.text[..self.line_ends.first().copied().unwrap_or(0)];
+        let (mut bytes, mut dropped) = (0, 0);
+        for grapheme in first.graphemes(true) {
+            if dropped >= chars {
+                break;
+            }
+            dropped += grapheme.chars().count();
+            bytes += grapheme.len();
+        }
+        self.text.drain(..bytes);
+        self.line_ends.iter_mut().for_each(|end| *end -= bytes);
+        dropped
+    }
+}
+
+/// Moves the ends of rows from a line to what a filter made of it. What stayed the same at either end of the line
+/// keeps its rows; what was replaced stands in the row where the replacement begins.
+fn map_row_ends(before: &str, after: &str, row_ends: &mut [usize]) {
+    let prefix = common_prefix(before, after);
+    let suffix = common_suffix(&before[prefix..], &after[prefix..]);
+    for end in row_ends {
+        if *end > prefix {
+            let from_end = (before.len() - *end).min(suffix);
+            *end = after.len() - from_end;
+        }
+    }
+}
+
+/// Bytes, at a character border, that both begin with.
+fn common_prefix(a: &str, b: &str) -> usize {
+    let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    a.floor_char_boundary(same).min(b.floor_char_boundary(same))
+}
+
+/// Bytes, at a character border, that both end with.
+fn common_suffix(a: &str, b: &str) -> usize {
+    let same = a.bytes().rev().zip(b.bytes().rev()).take_while(|(a, b)| a == b).count();
+    let back = |text: &str| text.len() - text.ceil_char_boundary(text.len() - same);
+    back(a).min(back(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(lines: &[&str]) -> Page {
+        let mut page = Page::default();
+        for (number, line) in lines.iter().enumerate() {
+            page.begin_line(number as u64);
+            page.text.push_str(line);
+            page.line_ends.push(page.text.len());
+        }
+        page
+    }
+
+    fn kept(page: &Page) -> Vec<&str> {
+        split_lines(&page.text, &page.line_ends).collect()
+    }
+
+    #[test]
+    fn a_cap_on_characters_keeps_the_newest_and_whole_graphemes() {
+        let family = "👩\u{200d}💻x";
+        for (lines, max, expected, chars, dropped) in [
+            (vec!["abc", "def"], 7, vec!["abc", "def"], 0, 0),
+            (vec!["abc", "def"], 6, vec!["bc", "def"], 1, 0),
+            (vec!["abc", "def"], 4, vec!["", "def"], 3, 0),
+            (vec!["abc", "def"], 3, vec!["def"], 4, 1),
+            (vec!["abc", "def"], 2, vec!["ef"], 5, 1),
+            (vec!["abc", "def"], 0, vec![], 7, 2),
+            (vec![family], 3, vec!["x"], 3, 0),
+            (vec!["ae\u{301}"], 1, vec![""], 3, 0),
+            (vec!["", "", "a"], 1, vec!["a"], 2, 2),
+        ] {
+            let mut page = page(&lines);
+            page.keep_last_chars(max);
+            assert_eq!(kept(&page), expected, "{lines:?} to {max}");
+            assert_eq!((page.dropped_chars, page.dropped_lines), (chars, dropped), "{lines:?} to {max}");
+            assert_eq!(page.numbers.len(), page.line_ends.len());
+        }
+    }
+
+    #[test]
+    fn a_cap_on_lines_keeps_the_newest() {
+        let mut page = page(&["a", "b", "c"]);
+        page.keep_last_lines(2, false);
+        assert_eq!((kept(&page), page.dropped_lines), (vec!["b", "c"], 1));
+        page.keep_last_lines(0, true);
+        assert_eq!((kept(&page), page.dropped_lines), (vec![], 1));
+        assert_eq!(page.text, "");
+    }
+
+    #[test]
+    fn replaced_text_stands_in_the_row_where_it_begins() {
+        let split = |before: &str, after: &str, ends: &[usize]| {
+            let mut ends = ends.to_vec();
+            map_row_ends(before, after, &mut ends);
+            let mut start = 0;
+            let rows: Vec<String> = ends.iter().map(|&end| after[std::mem::replace(&mut start, end)..end].to_owned()).collect();
+            rows
+        };
+        assert_eq!(split("key=abcdefgh rest", "key=[masked] rest", &[8, 16, 17]), ["key=[masked]", " res", "t"]);
+        assert_eq!(split("abcd1234", "[masked]", &[4, 8]), ["[masked]", ""]);
+        assert_eq!(split("aaaa", "aa", &[2, 4]), ["aa", ""]);
+        assert_eq!(split("same same", "same same", &[4, 9]), ["same", " same"]);
+        assert_eq!(split("é1é", "éé", &[2, 5]), ["é", "é"]);
+    }
+}

@@ -1,0 +1,257 @@
+//! `kpty replay`: the screen after a captured stream, and the check of a folder of fixtures.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use kpty_emulator::{Answer, Buffer, EngineKind, Mode, Request, Size};
+use serde::Serialize;
+
+use super::{Failure, Outcome, print};
+use crate::error::Error;
+use crate::fixture::{Difference, Fixture, trimmed};
+use crate::recording::Recording;
+use crate::replay::Player;
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  kpty replay session.cast                     the last screen of a recording
+  kpty replay build.log --cols 100 --mode full everything a raw capture shows, wrapped lines joined
+  kpty replay session.cast --mode delta --at 2 the lines that changed after the first two seconds
+  kpty replay --check fixtures/recordings      compare recordings with the text beside them")]
+pub(super) struct ReplayArguments {
+    /// Raw bytes, or an asciicast (version 1, 2 or 3) when the name ends in .cast
+    #[arg(required_unless_present = "check")]
+    file: Option<PathBuf>,
+
+    /// Width of the terminal; the recording's own, or 120
+    #[arg(long, value_name = "C")]
+    cols: Option<u16>,
+
+    /// Height of the terminal; the recording's own, or 30
+    #[arg(long, value_name = "R")]
+    rows: Option<u16>,
+
+    /// What to print
+    #[arg(long, value_enum, default_value = "viewport")]
+    mode: ModeName,
+
+    /// The newest lines only
+    #[arg(long, value_name = "N")]
+    max_lines: Option<usize>,
+
+    /// Print soft-wrapped rows one by one instead of joined
+    #[arg(long)]
+    no_merge: bool,
+
+    /// Which terminal engine
+    #[arg(long, value_enum, default_value = "alacritty")]
+    engine: EngineName,
+
+    /// Stop at this moment of the recording; with --mode delta, compare it with the end
+    #[arg(long, value_name = "SECONDS")]
+    at: Option<f64>,
+
+    /// Print a JSON object with line numbers, cursor and markers
+    #[arg(long)]
+    json: bool,
+
+    /// Check a folder: NAME.cast, or NAME.bytes with NAME.json, beside NAME.viewport.txt, .tail.txt, .full.txt
+    #[arg(long, value_name = "DIR", conflicts_with = "file")]
+    check: Option<PathBuf>,
+
+    /// With --check: rewrite the expectations
+    #[arg(long, requires = "check")]
+    update: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ModeName {
+    Viewport,
+    Tail,
+    Full,
+    Delta,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum EngineName {
+    Alacritty,
+    Vt100,
+}
+
+impl From<EngineName> for EngineKind {
+    fn from(name: EngineName) -> Self {
+        match name {
+            EngineName::Alacritty => Self::Alacritty,
+            EngineName::Vt100 => Self::Vt100,
+        }
+    }
+}
+
+pub(super) fn run(arguments: &ReplayArguments) -> Result<Outcome, Failure> {
+    match (&arguments.check, &arguments.file) {
+        (Some(folder), _) => check(folder, arguments),
+        (None, Some(file)) => show(file, arguments),
+        (None, None) => Err(Error::Usage("name a file, or a folder with --check".to_owned()).into()),
+    }
+}
+
+fn show(file: &Path, arguments: &ReplayArguments) -> Result<Outcome, Failure> {
+    let recording = Recording::load(file)?;
+    let size = size(&recording, arguments)?;
+    let at = moment(&recording, arguments)?;
+    let mut player = Player::new(&recording, arguments.engine.into(), size);
+    let answer = match (arguments.mode, at) {
+        (ModeName::Delta, at) => delta(&mut player, at, arguments),
+        (_, Some(at)) => {
+            player.play_until(at);
+            player.emulator().read(&request(arguments, None), None)
+        }
+        (_, None) => {
+            player.play_to_end();
+            player.emulator().read(&request(arguments, None), None)
+        }
+    };
+    if arguments.json {
+        let json = serde_json::to_string(&ReplayJson::new(&answer)).map_err(std::io::Error::from)?;
+        print::line(&json)?;
+    } else {
+        trimmed(answer.lines()).iter().try_for_each(|line| print::line(line))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// The lines that changed between a moment and the end; without a moment, everything.
+fn delta(player: &mut Player<'_>, at: Option<Duration>, arguments: &ReplayArguments) -> Answer {
+    let since = at.and_then(|at| {
+        player.play_until(at);
+        let request = Request { max_lines: Some(0), ..Request::new(Mode::Delta { since: None }) };
+        player.emulator().read(&request, None).delta.map(|delta| delta.marker)
+    });
+    player.play_to_end();
+    player.emulator().read(&request(arguments, since), None)
+}
+
+fn request(arguments: &ReplayArguments, since: Option<kpty_emulator::MarkerId>) -> Request {
+    let mode = match arguments.mode {
+        ModeName::Viewport => Mode::Viewport,
+        ModeName::Tail => Mode::Tail,
+        ModeName::Full => Mode::Full,
+        ModeName::Delta => Mode::Delta { since },
+    };
+    Request { merge_wrapped: !arguments.no_merge, max_lines: arguments.max_lines, ..Request::new(mode) }
+}
+
+fn size(recording: &Recording, arguments: &ReplayArguments) -> Result<Option<Size>, Error> {
+    if arguments.cols.is_none() && arguments.rows.is_none() {
+        return Ok(None);
+    }
+    let own = recording.size.unwrap_or_default();
+    let size = Size::new(arguments.cols.unwrap_or(own.cols()), arguments.rows.unwrap_or(own.rows()))?;
+    Ok(Some(size))
+}
+
+fn moment(recording: &Recording, arguments: &ReplayArguments) -> Result<Option<Duration>, Error> {
+    let Some(seconds) = arguments.at else { return Ok(None) };
+    if !recording.timed {
+        return Err(Error::Usage("--at needs a recording with times: a .cast file".to_owned()));
+    }
+    let moment = Duration::try_from_secs_f64(seconds)
+        .map_err(|_| Error::Usage(format!("--at {seconds} is not a moment: give seconds from the start")))?;
+    Ok(Some(moment))
+}
+
+fn check(folder: &Path, arguments: &ReplayArguments) -> Result<Outcome, Failure> {
+    let engine = arguments.engine.into();
+    let fixtures = Fixture::load_all(folder)?;
+    if fixtures.is_empty() {
+        let message = format!("{} holds no NAME.cast and no NAME.bytes", folder.display());
+        return Err(Error::Usage(message).into());
+    }
+    let (mut compared, mut different) = (0, 0);
+    for fixture in &fixtures {
+        if arguments.update {
+            for name in fixture.update(engine)? {
+                print::line(&format!("updated {name}"))?;
+            }
+        }
+        let (views, differences) = fixture.check(engine)?;
+        compared += views;
+        different += differences.len();
+        if views == 0 {
+            print::line(&format!("{}: nothing to compare with; --update writes it", fixture.name))?;
+        }
+        differences.iter().try_for_each(show_difference)?;
+    }
+    let same = compared - different;
+    print::line(&format!("{} recordings, {compared} expectations: {same} as expected, {different} different", fixtures.len()))?;
+    Ok(if different == 0 { Outcome::Done } else { Outcome::Differences })
+}
+
+fn show_difference(difference: &Difference) -> std::io::Result<()> {
+    print::line(&format!("{} differs:", difference.expectation))?;
+    let rows = difference.expected.len().max(difference.got.len());
+    for row in 0..rows {
+        let (expected, got) = (difference.expected.get(row), difference.got.get(row));
+        if expected != got {
+            for (sign, text) in [("-", expected), ("+", got)] {
+                if let Some(text) = text {
+                    print::line(&format!("  {:>4} {sign}{text}", row + 1))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct ReplayJson<'a> {
+    text: &'a str,
+    lines: Vec<&'a str>,
+    line_numbers: &'a [u64],
+    truncated: bool,
+    dropped_chars: usize,
+    dropped_lines: usize,
+    first_line: u64,
+    next_line: u64,
+    oldest_line: u64,
+    cursor_line: u64,
+    cursor_col: u16,
+    cursor_row: u16,
+    cols: u16,
+    rows: u16,
+    buffer_type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    marker_disposed: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missed_lines: Option<u64>,
+}
+
+impl<'a> ReplayJson<'a> {
+    fn new(answer: &'a Answer) -> Self {
+        Self {
+            text: &answer.text,
+            lines: answer.lines().collect(),
+            line_numbers: &answer.line_numbers,
+            truncated: answer.truncated,
+            dropped_chars: answer.dropped_chars,
+            dropped_lines: answer.dropped_lines,
+            first_line: answer.first_line,
+            next_line: answer.next_line,
+            oldest_line: answer.oldest_line,
+            cursor_line: answer.cursor_line,
+            cursor_col: answer.cursor.col,
+            cursor_row: answer.cursor.row,
+            cols: answer.size.cols(),
+            rows: answer.size.rows(),
+            buffer_type: match answer.buffer {
+                Buffer::Main => "normal",
+                Buffer::Alternate => "alternate",
+            },
+            marker_disposed: answer.delta.map(|delta| delta.marker_disposed),
+            missed_lines: answer.delta.and_then(|delta| delta.missed_lines),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Fixture folders: recordings beside the text they must show.
+//!
+//! `NAME.cast`, or `NAME.bytes` with its size in `NAME.json`, stands beside `NAME.viewport.txt`, `NAME.tail.txt`
+//! and `NAME.full.txt`; those that are there are compared. This is a test that anybody can run on their own
+//! captures.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use kpty_emulator::{EngineKind, Mode, Request, Size};
+use serde::Deserialize;
+
+use crate::error::{Error, Result};
+use crate::recording::Recording;
+use crate::replay::Player;
+
+/// The expectations a recording may have: suffix, what is read, and whether wrapped rows are joined.
+const VIEWS: [(&str, Mode, bool); 3] =
+    [("viewport", Mode::Viewport, false), ("tail", Mode::Tail, true), ("full", Mode::Full, true)];
+/// Lines of a `tail` expectation.
+const TAIL_LINES: usize = 40;
+
+/// One recording with its expectations.
+#[derive(Debug)]
+pub struct Fixture {
+    /// File name without its ending.
+    pub name: String,
+    recording: Recording,
+    size: Option<Size>,
+    base: PathBuf,
+}
+
+/// The size beside plain bytes.
+#[derive(Deserialize)]
+struct SizeFile {
+    cols: u16,
+    rows: u16,
+}
+
+/// What a comparison found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// File name of the expectation.
+    pub expectation: String,
+    /// Expected lines.
+    pub expected: Vec<String>,
+    /// Lines that the replay gave.
+    pub got: Vec<String>,
+}
+
+impl Fixture {
+    /// All fixtures of a folder, by name.
+    pub fn load_all(folder: &Path) -> Result<Vec<Self>> {
+        let entries = fs::read_dir(folder).map_err(|cause| Error::file("list", folder, cause))?;
+        let mut paths = Vec::new();
+        for entry in entries {
+            let path = entry.map_err(|cause| Error::file("list", folder, cause))?.path();
+            if path.extension().is_some_and(|extension| extension == "cast" || extension == "bytes") {
+                paths.push(path);
+            }
+        }
+        paths.sort();
+        paths.iter().map(|path| Self::load(path)).collect()
+    }
+
+    fn load(path: &Path) -> Result<Self> {
+        let recording = Recording::load(path)?;
+        let size = match recording.size {
+            Some(_) => None,
+            None => Some(read_size(&path.with_extension("json"))?),
+        };
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Self { name, recording, size, base: path.with_extension("") })
+    }
+
+    /// Replays and compares every expectation that is there. Returns how many were compared, and what differs.
+    pub fn check(&self, engine: EngineKind) -> Result<(usize, Vec<Difference>)> {
+        let mut compared = 0;
+        let mut differences = Vec::new();
+        for (path, got) in self.views(engine) {
+            let expected = match fs::read_to_string(&path) {
+                Ok(text) => trimmed(text.lines()),
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(cause) => return Err(Error::file("read", &path, cause)),
+            };
+            compared += 1;
+            if expected != got {
+                let expectation = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                differences.push(Difference { expectation, expected, got });
+            }
+        }
+        Ok((compared, differences))
+    }
+
+    /// Rewrites the expectations that are there, or writes `viewport` and `full` when none is.
+    /// Returns the names of the files that changed.
+    pub fn update(&self, engine: EngineKind) -> Result<Vec<String>> {
+        let views = self.views(engine);
+        let none_there = views.iter().all(|(path, _)| !path.exists());
+        let mut changed = Vec::new();
+        for (index, (path, got)) in views.iter().enumerate() {
+            let wanted = path.exists() || (none_there && VIEWS[index].0 != "tail");
+            let text: String = got.iter().map(|line| format!("{line}\n")).collect();
+            if wanted && fs::read_to_string(path).ok().as_ref() != Some(&text) {
+                fs::write(path, text).map_err(|cause| Error::file("write", path, cause))?;
+                changed.push(path.file_name().unwrap_or_default().to_string_lossy().into_owned());
+            }
+        }
+        Ok(changed)
+    }
+
+    /// The lines of every view, with the file that expects them.
+    pub fn views(&self, engine: EngineKind) -> Vec<(PathBuf, Vec<String>)> {
+        let mut player = Player::new(&self.recording, engine, self.size);
+        player.play_to_end();
+        let mut views = Vec::new();
+        for (suffix, mode, merge_wrapped) in VIEWS {
+            let max_lines = (mode == Mode::Tail).then_some(TAIL_LINES);
+            let request = Request { merge_wrapped, max_lines, ..Request::new(mode) };
+            let answer = player.emulator().read(&request, None);
+            let mut path = self.base.clone().into_os_string();
+            path.push(format!(".{suffix}.txt"));
+            views.push((path.into(), trimmed(answer.lines())));
+        }
+        views
+    }
+}
+
+fn read_size(path: &Path) -> Result<Size> {
+    let text = fs::read_to_string(path).map_err(|cause| Error::file("read", path, cause))?;
+    let size: SizeFile = serde_json::from_str(&text).map_err(|error| Error::Recording {
+        path: path.to_owned(),
+        line: Some(error.line()),
+        problem: format!("a size like {{\"cols\": 80, \"rows\": 24}} is expected: {error}"),
+    })?;
+    Ok(Size::new(size.cols, size.rows)?)
+}
+
+/// Lines without trailing blanks and trailing empty lines.
+pub fn trimmed<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut lines: Vec<String> = lines.map(|line| line.trim_end().to_owned()).collect();
+    while lines.last().is_some_and(String::is_empty) {
+        lines.pop();
+    }
+    lines
+}
