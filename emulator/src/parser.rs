@@ -11,7 +11,7 @@
 
 /// Longest OSC payload that is kept. A longer string is swallowed to its end and then ignored.
 pub(crate) const OSC_LIMIT: usize = 1 << 20;
-/// Longest title of `ESC k`. A longer one is swallowed and ignored.
+/// Longest title of `ESC k`. A longer one is text.
 const SCREEN_TITLE_LIMIT: usize = 4096;
 /// Parameters of one sequence; a sequence with more is ignored, as `vte` does.
 const MAX_PARAMS: usize = 32;
@@ -174,6 +174,8 @@ enum State {
     DcsPayload,
     Osc,
     ScreenTitle,
+    /// An ESC after the text of a screen title: the end of the title, or something else.
+    ScreenTitleEscape,
     /// SOS, PM, APC: swallowed to their end.
     IgnoredString,
 }
@@ -324,6 +326,7 @@ impl Parser {
             State::EscapeIntermediate => self.escape_intermediate(sink, byte),
             State::Osc => self.osc(sink, byte),
             State::ScreenTitle => self.screen_title(sink, byte),
+            State::ScreenTitleEscape => return self.screen_title_escape(sink, byte),
             State::DcsParam => self.dcs_param(sink, byte),
             State::DcsIntermediate => self.dcs_intermediate(sink, byte),
             State::DcsPayload => self.dcs_payload(sink, byte),
@@ -521,23 +524,40 @@ impl Parser {
         self.release_string();
     }
 
+    /// `ESC k` is a title only if it ends as one. Everything else shows that it was a stray sequence, which other
+    /// terminals ignore, and that what was held back is text.
     fn screen_title<S: Sink>(&mut self, sink: &mut S, byte: u8) {
         match byte {
-            0x20.. => self.put(byte, SCREEN_TITLE_LIMIT),
-            ESC | BEL => {
-                if !self.string_too_long {
-                    sink.screen_title(&self.string);
-                }
-                self.release_string();
-                self.state = State::Ground;
-                self.anywhere(sink, byte);
+            ESC => self.state = State::ScreenTitleEscape,
+            0x20.. if self.string.len() < SCREEN_TITLE_LIMIT => self.string.push(byte),
+            _ => {
+                self.print_string(sink);
+                self.ground(sink, &[byte]);
             }
-            // A title has no line ends: somebody sent a stray `ESC k`, and what follows is output.
-            b'\r' | b'\n' => {
-                self.state = State::Ground;
-                sink.control(byte);
-            }
-            _ => self.anywhere(sink, byte),
+        }
+    }
+
+    fn screen_title_escape<S: Sink>(&mut self, sink: &mut S, byte: u8) -> bool {
+        if byte == b'\\' {
+            sink.screen_title(&self.string);
+            self.release_string();
+            self.state = State::Ground;
+            return false;
+        }
+        self.print_string(sink);
+        self.enter_escape();
+        self.step(sink, byte)
+    }
+
+    /// What was taken for a string is text after all.
+    fn print_string<S: Sink>(&mut self, sink: &mut S) {
+        let text = std::mem::take(&mut self.string);
+        self.state = State::Ground;
+        self.ground(sink, &text);
+        // Whatever comes next ends a character that the text left unfinished.
+        if self.partial_len > 0 {
+            malformed(sink, &self.partial[..self.partial_len]);
+            self.partial_len = 0;
         }
     }
 

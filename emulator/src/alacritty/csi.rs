@@ -12,7 +12,6 @@ use crate::reply;
 
 impl Machine {
     pub(super) fn dispatch_csi(&mut self, sequence: &Sequence, length: usize) {
-        let repeatable = self.repeatable.take();
         let count = usize::from(sequence.param_or(0, 1));
         match (sequence.intermediates(), sequence.last()) {
             ([], b'm') => self.select_rendition(sequence),
@@ -45,11 +44,11 @@ impl Machine {
             ([], b'M') => self.delete_lines(count),
             ([], b'S') => self.scroll_up(count),
             ([], b'T') => self.scroll_down(count),
-            ([b' '], b'@') => self.shift_left(count),
-            ([b' '], b'A') => self.shift_right(count),
-            ([b'\''], b'}') => self.insert_columns(count),
-            ([b'\''], b'~') => self.delete_columns(count),
-            ([], b'b') => self.repeat(repeatable, count),
+            ([b' '], b'@') => self.delete_columns(0, count),
+            ([b' '], b'A') => self.insert_columns(0, count),
+            ([b'\''], b'}') => self.insert_columns(self.col(), count),
+            ([b'\''], b'~') => self.delete_columns(self.col(), count),
+            ([], b'b') => self.repeat(count),
             ([], b'I') => self.tab_forward(sequence.param_or(0, 1)),
             ([], b'Z') => self.tab_backward(sequence.param_or(0, 1)),
             ([], b'g') => self.clear_tabs(sequence.param_or(0, 0)),
@@ -103,11 +102,12 @@ impl Machine {
         }
     }
 
-    /// REP: only directly after the character; anything in between makes it void, as in xterm.
-    fn repeat(&mut self, repeatable: Option<char>, count: usize) {
-        if let Some(c) = repeatable {
+    /// REP: void once a control came or the cursor moved; `Term` repeats whatever was printed last.
+    fn repeat(&mut self, count: usize) {
+        if let Some((c, after)) = self.repeatable.take()
+            && after == self.cursor().point
+        {
             (0..count).for_each(|_| self.print(c));
-            self.repeatable = None;
         }
     }
 

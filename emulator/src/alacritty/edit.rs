@@ -82,10 +82,11 @@ impl Machine {
         self.cursor().input_needs_wrap = false;
     }
 
-    /// ICH.
+    /// ICH. On the second half of a wide character the blanks go behind it: nothing has to be cut in two.
     pub(super) fn insert_chars(&mut self, count: usize) {
         let (row, col) = (self.row(), self.col());
-        self.insert_cells(row, col, count);
+        let on_second_half = self.cells(row)[col].flags.contains(Flags::WIDE_CHAR_SPACER);
+        self.insert_cells(row, (col + usize::from(on_second_half)).min(self.cols()), count);
         self.cursor().input_needs_wrap = false;
     }
 
@@ -96,27 +97,16 @@ impl Machine {
         self.cursor().input_needs_wrap = false;
     }
 
-    /// SL: every row of the scroll region moves left.
-    pub(super) fn shift_left(&mut self, count: usize) {
-        self.region.clone().for_each(|row| self.delete_cells(row, 0, count));
-    }
-
-    /// SR: every row of the scroll region moves right.
-    pub(super) fn shift_right(&mut self, count: usize) {
-        self.region.clone().for_each(|row| self.insert_cells(row, 0, count));
-    }
-
-    /// DECIC: blank columns at the cursor, in every row of the scroll region.
-    pub(super) fn insert_columns(&mut self, count: usize) {
-        let col = self.col();
+    /// SR from the first column, DECIC from the cursor's: blank columns in every row of the scroll region. Like all
+    /// of these, only when the cursor is inside the margins.
+    pub(super) fn insert_columns(&mut self, col: usize, count: usize) {
         if self.region.contains(&self.row()) {
             self.region.clone().for_each(|row| self.insert_cells(row, col, count));
         }
     }
 
-    /// DECDC: columns at the cursor go, in every row of the scroll region.
-    pub(super) fn delete_columns(&mut self, count: usize) {
-        let col = self.col();
+    /// SL from the first column, DECDC from the cursor's: columns go in every row of the scroll region.
+    pub(super) fn delete_columns(&mut self, col: usize, count: usize) {
         if self.region.contains(&self.row()) {
             self.region.clone().for_each(|row| self.delete_cells(row, col, count));
         }

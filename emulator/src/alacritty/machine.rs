@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use alacritty_terminal::event::VoidListener;
 use alacritty_terminal::grid::{Cursor, Dimensions, Grid};
-use alacritty_terminal::index::{Column, Line};
+use alacritty_terminal::index::{Column, Line, Point};
 use alacritty_terminal::term::cell::Cell;
 use alacritty_terminal::term::{Config, Term, TermMode};
 use alacritty_terminal::vte::ansi::{CharsetIndex, Handler, StandardCharset};
@@ -42,8 +42,8 @@ pub(super) struct Machine {
     pub(super) region: Range<usize>,
     /// Copy of the active character set, which `Term` does not show.
     pub(super) charset: CharsetIndex,
-    /// The character that REP repeats; only directly after it was printed.
-    pub(super) repeatable: Option<char>,
+    /// The character that REP repeats, and where the cursor was when it had been printed.
+    pub(super) repeatable: Option<(char, Point)>,
     /// DECSCA: what is printed now survives selective erase.
     pub(super) protecting: bool,
     /// Mode 45: backspace at the left edge goes back over a soft wrap.
@@ -175,6 +175,7 @@ impl Machine {
         self.term.reset_state();
         self.region = 0..self.rows();
         self.charset = CharsetIndex::G0;
+        self.repeatable = None;
         self.saved = Default::default();
         self.keyboards = Default::default();
         self.titles = Titles::default();
@@ -242,7 +243,6 @@ impl Sink for Machine {
     }
 
     fn escape(&mut self, intermediates: &[u8], last: u8) {
-        self.repeatable = None;
         match (intermediates, last) {
             ([], b'7') => self.save_cursor(),
             ([], b'8') => self.restore_cursor(),
@@ -273,12 +273,10 @@ impl Sink for Machine {
     }
 
     fn osc(&mut self, payload: &[u8], end: StringEnd, length: usize) {
-        self.repeatable = None;
         self.dispatch_osc(payload, end, length);
     }
 
     fn dcs(&mut self, header: &Sequence, length: usize) {
-        self.repeatable = None;
         if header.intermediates() == b"$" && header.last() == b'q' {
             self.answers.asked(length);
             self.answers.give(reply::SETTING_UNKNOWN);

@@ -70,7 +70,7 @@ impl Machine {
             1048 => self.restore_cursor(),
             1049 if self.buffer() == Buffer::Alternate => {
                 self.leave_alternate();
-                self.restore_cursor();
+                self.restore_cursor_with_wrap();
             }
             _ => {
                 if let Some((_, named, _)) = private_mode(mode) {

@@ -23,7 +23,7 @@ impl Machine {
             run.iter().for_each(|&byte| self.print(char::from(byte)));
             return;
         }
-        self.repeatable = run.last().map(|&byte| char::from(byte));
+        let last = run.last().map(|&byte| char::from(byte));
         let wraps = self.has_mode(TermMode::LINE_WRAP);
         let cols = self.cols();
         let mut run = run;
@@ -41,6 +41,7 @@ impl Machine {
             self.write_ascii(head);
             run = rest;
         }
+        self.repeatable = last.map(|c| (c, self.cursor().point));
     }
 
     /// Writes a run that fits the row.
@@ -72,8 +73,8 @@ impl Machine {
             None => (),
             Some(0) => self.combine(c),
             Some(width) => {
-                self.repeatable = Some(c);
                 self.print_wide_or_narrow(c, width);
+                self.repeatable = Some((c, self.cursor().point));
             }
         }
     }
@@ -123,16 +124,18 @@ impl Machine {
         cells[col].flags.insert(Flags::LEADING_WIDE_CHAR_SPACER);
     }
 
-    /// Puts a combining mark on the character before the cursor.
+    /// Puts a combining mark on the character before the cursor. At the start of a line there is none: the mark
+    /// would only wait in a blank cell to be overwritten.
     fn combine(&mut self, mark: char) {
-        let pending = self.cursor().input_needs_wrap;
         let (mut row, mut col) = (self.row(), self.col());
-        if !pending {
+        if !self.cursor().input_needs_wrap {
             if col > 0 {
                 col -= 1;
             } else if row > 0 && super::cells::is_wrapped(&self.term.grid()[Line(row as i32 - 1)]) {
                 // The character before is the last one of the row that wrapped into this one.
                 (row, col) = (row - 1, self.cols() - 1);
+            } else {
+                return;
             }
         }
         let cells = &mut self.term.grid_mut()[Line(row as i32)];

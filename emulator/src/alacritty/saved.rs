@@ -99,6 +99,12 @@ impl Machine {
     /// DECRC: position, attributes, character sets and origin mode, but no pending wrap. Without a saved
     /// cursor: home, everything plain.
     pub(super) fn restore_cursor(&mut self) {
+        self.restore_cursor_with_wrap();
+        self.cursor().input_needs_wrap = false;
+    }
+
+    /// Restores the cursor exactly, as the way back from the alternate screen does.
+    pub(super) fn restore_cursor_with_wrap(&mut self) {
         let buffer = self.buffer() as usize;
         let saved = self.saved[buffer].take().unwrap_or_else(|| SavedCursor {
             cursor: Cursor::default(),
@@ -114,6 +120,7 @@ impl Machine {
         let point = saved.cursor.point;
         *self.cursor() = saved.cursor.clone();
         self.place_cursor(point.line.0.max(0) as usize, point.column.0);
+        self.cursor().input_needs_wrap = saved.cursor.input_needs_wrap && self.cursor().point == point;
         self.charset = saved.charset;
         self.term.set_active_charset(saved.charset);
         self.protecting = saved.cursor.template.flags.contains(PROTECTED);
