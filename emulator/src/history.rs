@@ -9,13 +9,13 @@
 
 use std::collections::VecDeque;
 
-use crate::screen::Style;
+use crate::screen::{Attributes, Color, Style};
 
 /// A block is closed when it has this much text or [`BLOCK_LINES`] lines.
 const BLOCK_BYTES: usize = 64 << 10;
 const BLOCK_LINES: usize = 2_048;
 /// How many looks are compared before a look is written down again.
-const RECENT_LOOKS: usize = 32;
+const RECENT_LOOKS: usize = 16;
 /// Marks a line that was cut because it was too long: the next line goes on where it ends.
 const CONTINUED: u32 = 1 << 31;
 
@@ -38,6 +38,55 @@ pub(crate) struct Look {
     pub(crate) link: LinkNumber,
 }
 
+/// A look in sixteen bytes that compare at once: three colours, the attributes, the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PackedLook(u128);
+
+impl PackedLook {
+    const COLOR_BITS: u32 = 26;
+    const ATTRIBUTE_BITS: u32 = 11;
+
+    fn new(Look { style, link }: Look) -> Self {
+        let mut packed = u128::from(link);
+        packed = packed << Self::ATTRIBUTE_BITS | u128::from(style.attributes.bits());
+        packed = packed << 1 | u128::from(style.underline_color.is_some());
+        for color in [style.underline_color.unwrap_or_default(), style.bg, style.fg] {
+            packed = packed << Self::COLOR_BITS | u128::from(pack_color(color));
+        }
+        Self(packed)
+    }
+
+    fn unpack(&self) -> Look {
+        let mut rest = self.0;
+        let mut take = |bits: u32| {
+            let value = (rest & ((1 << bits) - 1)) as u32;
+            rest >>= bits;
+            value
+        };
+        let [fg, bg, underline] = [(); 3].map(|()| unpack_color(take(Self::COLOR_BITS)));
+        let underline_color = (take(1) == 1).then_some(underline);
+        let attributes = Attributes::from_bits(take(Self::ATTRIBUTE_BITS) as u16);
+        Look { style: Style { fg, bg, underline_color, attributes }, link: take(LinkNumber::BITS) }
+    }
+}
+
+fn pack_color(color: Color) -> u32 {
+    match color {
+        Color::Default => 0,
+        Color::Indexed(index) => 1 << 24 | u32::from(index),
+        Color::Rgb(r, g, b) => 2 << 24 | u32::from_be_bytes([0, r, g, b]),
+    }
+}
+
+fn unpack_color(packed: u32) -> Color {
+    let [kind, r, g, b] = packed.to_be_bytes();
+    match kind {
+        0 => Color::Default,
+        1 => Color::Indexed(b),
+        _ => Color::Rgb(r, g, b),
+    }
+}
+
 /// A change of look at a byte of a block's text.
 #[derive(Clone, Copy, Debug)]
 struct Run {
@@ -52,7 +101,7 @@ struct Block {
     ends: Vec<u32>,
     runs: Vec<Run>,
     /// What `Run::look` points to; entry 0 is the default look.
-    looks: Vec<Look>,
+    looks: Vec<PackedLook>,
 }
 
 impl Block {
@@ -70,7 +119,7 @@ impl Block {
         self.text.capacity()
             + self.ends.capacity() * size_of::<u32>()
             + self.runs.capacity() * size_of::<Run>()
-            + self.looks.capacity() * size_of::<Look>()
+            + self.looks.capacity() * size_of::<PackedLook>()
     }
 
     fn shrink(&mut self) {
@@ -109,8 +158,9 @@ impl Block {
             return 0;
         }
         if self.looks.is_empty() {
-            self.looks.push(Look::default());
+            self.looks.push(PackedLook::new(Look::default()));
         }
+        let look = PackedLook::new(look);
         // Only the newest are searched: in a stream of ever new colours a full search would be quadratic,
         // and a look that stands twice costs a few bytes.
         let recent = self.looks.len().saturating_sub(RECENT_LOOKS);
@@ -225,7 +275,7 @@ impl History {
             .into_iter()
             .filter(|(range, _)| !range.is_empty())
             .map(|(range, look)| {
-                let look = block.looks.get(look as usize).copied().unwrap_or_default();
+                let look = block.looks.get(look as usize).map_or_else(Look::default, PackedLook::unpack);
                 (range.start - line.start..range.end - line.start, look)
             })
             .collect()

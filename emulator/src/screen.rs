@@ -110,6 +110,16 @@ impl Attributes {
         self.0 & other.0 == other.0
     }
 
+    /// The set as a number below 2048.
+    pub(crate) fn bits(self) -> u16 {
+        self.0
+    }
+
+    /// The reverse of [`Attributes::bits`].
+    pub(crate) fn from_bits(bits: u16) -> Self {
+        Self(bits)
+    }
+
     /// True when no attribute is set.
     pub fn is_empty(self) -> bool {
         self.0 == 0

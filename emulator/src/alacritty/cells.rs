@@ -30,7 +30,7 @@ pub(super) fn is_wrapped(row: &GridRow<GridCell>) -> bool {
 
 /// Nothing to see and nothing to keep: a blank in the default look.
 pub(super) fn is_blank(cell: &GridCell) -> bool {
-    matches!(cell.c, ' ' | '\t')
+    cell.c == ' '
         && cell.bg == GridColor::Named(NamedColor::Background)
         && !cell.flags.intersects(Flags::INVERSE.union(Flags::ALL_UNDERLINES).union(Flags::STRIKEOUT))
         && cell.extra.is_none()
@@ -38,15 +38,17 @@ pub(super) fn is_blank(cell: &GridCell) -> bool {
 
 /// A blank as far as text goes, whatever its colours.
 fn is_text_blank(cell: &GridCell) -> bool {
-    matches!(cell.c, ' ' | '\t') && cell.zerowidth().is_none_or(<[char]>::is_empty)
+    cell.c == ' ' && cell.zerowidth().is_none_or(<[char]>::is_empty)
 }
 
-/// The cells of a row up to the last one that is not blank; all of them when the text goes on.
-pub(super) fn content(row: &GridRow<GridCell>) -> &[GridCell] {
+/// The cells of a row up to the last one that is not blank; all of them when the text goes on. Cells from `written` on
+/// are known to be blank.
+pub(super) fn content(row: &GridRow<GridCell>, written: usize) -> &[GridCell] {
     if is_wrapped(row) {
         return &row[..];
     }
-    let cells = &row[..];
+    debug_assert!(row[..][written..].iter().all(is_blank), "a row is written beyond what was noted");
+    let cells = &row[..][..written];
     let len = cells.iter().rposition(|cell| !is_blank(cell)).map_or(0, |last| last + 1);
     &cells[..len]
 }
@@ -64,21 +66,35 @@ pub(super) fn push_text(row: &GridRow<GridCell>, out: &mut String) {
     } else {
         cells.iter().rposition(|cell| !is_text_blank(cell)).map_or(0, |last| last + 1)
     };
-    out.reserve(len);
-    for cell in &cells[..len] {
-        push_cell(cell, out);
+    push_cells(&cells[..len], out);
+}
+
+/// Appends the characters of cells with their marks.
+pub(super) fn push_cells(cells: &[GridCell], out: &mut String) {
+    const STEP: usize = 64;
+    let mut ascii = [0; STEP];
+    for step in cells.chunks(STEP) {
+        let mut odd = false;
+        for (byte, cell) in ascii.iter_mut().zip(step) {
+            *byte = cell.c as u8;
+            odd |= !cell.c.is_ascii() | cell.flags.intersects(SPACERS) | cell.extra.is_some();
+        }
+        // Nearly all text is plain ASCII, and a whole step of it is one copy.
+        if odd {
+            step.iter().for_each(|cell| push_cell(cell, out));
+        } else {
+            out.push_str(std::str::from_utf8(&ascii[..step.len()]).unwrap_or_default());
+        }
     }
 }
 
 /// Appends the character of one cell with its marks.
-#[inline]
-pub(super) fn push_cell(cell: &GridCell, out: &mut String) {
-    if cell.flags.intersects(SPACERS) {
-        return;
-    }
-    out.push(if cell.c == '\t' { ' ' } else { cell.c });
-    if let Some(marks) = cell.zerowidth() {
-        out.extend(marks);
+fn push_cell(cell: &GridCell, out: &mut String) {
+    if !cell.flags.intersects(SPACERS) {
+        out.push(cell.c);
+        if let Some(marks) = cell.zerowidth() {
+            out.extend(marks);
+        }
     }
 }
 
@@ -92,8 +108,18 @@ pub(super) fn same_look(a: &GridCell, b: &GridCell) -> bool {
         && b.extra.is_none()
 }
 
+fn is_plain(cell: &GridCell) -> bool {
+    cell.fg == GridColor::Named(NamedColor::Foreground)
+        && cell.bg == GridColor::Named(NamedColor::Background)
+        && !cell.flags.intersects(LOOK_FLAGS)
+        && cell.extra.is_none()
+}
+
 /// Style and link of a cell.
 pub(super) fn look(cell: &GridCell) -> Look {
+    if is_plain(cell) {
+        return Look::default();
+    }
     Look { style: style(cell), link: link(cell) }
 }
 

@@ -11,6 +11,7 @@ use alacritty_terminal::term::cell::{Cell, Flags};
 
 use super::cells;
 use super::machine::{ENGINE_ROWS, Machine};
+use super::occupancy::Occupancy;
 use crate::history::LineWriter;
 use crate::screen::Buffer;
 use crate::size::Size;
@@ -44,7 +45,7 @@ impl Machine {
             let grid = self.term.grid();
             let mut writer = self.history.begin_line();
             for row in drained..drained + len {
-                write_row(&mut writer, cells::content(row_at(grid, row)));
+                write_row(&mut writer, cells::content(row_at(grid, row), self.occupancy.of(row)));
             }
             writer.finish(continued);
             drained += len;
@@ -52,6 +53,7 @@ impl Machine {
         if drained > 0 {
             self.term.grid_mut().update_history(total - drained);
             self.term.grid_mut().update_history(ENGINE_ROWS);
+            self.occupancy.drain(drained);
             self.drained_rows += drained as u64;
         }
     }
@@ -80,6 +82,7 @@ impl Machine {
         let (lines, _) = self.count_lines(above);
         self.history.clear(self.history.next() + lines);
         self.term.grid_mut().clear_history();
+        self.occupancy.drain(above);
         self.begin_epoch();
     }
 
@@ -139,8 +142,22 @@ impl Machine {
         self.begin_epoch();
         self.clear_cut_characters();
         self.look_at_main();
+        self.restart_occupancy();
         self.drain_if_full();
         self.back_to_active();
+    }
+
+    /// The rows of the main screen were rearranged.
+    pub(super) fn restart_occupancy(&mut self) {
+        let grid = self.term.grid();
+        self.occupancy = Occupancy::unknown(grid.total_lines(), grid.screen_lines(), grid.columns());
+    }
+
+    /// Rows of the screen were written in a way that is not followed.
+    pub(super) fn forget_occupancy(&mut self, rows: std::ops::Range<usize>) {
+        if self.buffer() == Buffer::Main {
+            self.occupancy.forget(rows);
+        }
     }
 
     /// A wide character has no place in a terminal of one column: the engine would try for ever.
@@ -203,8 +220,7 @@ fn write_row(writer: &mut LineWriter<'_>, mut cells: &[Cell]) {
         let len = 1 + cells[1..].iter().take_while(|cell| cells::same_look(first, cell)).count();
         let (run, rest) = cells.split_at(len);
         writer.set_look(cells::look(first));
-        let text = writer.text();
-        run.iter().for_each(|cell| cells::push_cell(cell, text));
+        cells::push_cells(run, writer.text());
         cells = rest;
     }
 }

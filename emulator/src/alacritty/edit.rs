@@ -7,7 +7,8 @@
 
 use std::ops::Range;
 
-use alacritty_terminal::index::Line;
+use alacritty_terminal::grid::Row;
+use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::cell::{Cell, Flags};
 
 use super::cells::{self, PROTECTED};
@@ -52,6 +53,8 @@ impl Machine {
             grid.scroll_up(&(Line(0)..Line(rows as i32)), used);
         }
         grid.reset_region(..);
+        self.occupancy.scroll(used);
+        self.occupancy.forget_screen();
         self.drain_if_full();
     }
 
@@ -85,7 +88,7 @@ impl Machine {
     /// ICH. On the second half of a wide character the blanks go behind it: nothing has to be cut in two.
     pub(super) fn insert_chars(&mut self, count: usize) {
         let (row, col) = (self.row(), self.col());
-        let on_second_half = self.cells(row)[col].flags.contains(Flags::WIDE_CHAR_SPACER);
+        let on_second_half = self.term.grid()[Line(row as i32)][Column(col)].flags.contains(Flags::WIDE_CHAR_SPACER);
         self.insert_cells(row, (col + usize::from(on_second_half)).min(self.cols()), count);
         self.cursor().input_needs_wrap = false;
     }
@@ -118,6 +121,7 @@ impl Machine {
         if self.region.contains(&row) {
             let region = Line(row as i32)..Line(self.region.end as i32);
             self.term.grid_mut().scroll_down(&region, count.min(self.region.end - row));
+            self.forget_occupancy(row..self.region.end);
             self.carriage_return();
         }
     }
@@ -137,6 +141,7 @@ impl Machine {
             grid[Line((target + count) as i32)] = freed;
         }
         grid.reset_region(Line((end - count) as i32)..Line(end as i32));
+        self.forget_occupancy(row..end);
         self.carriage_return();
     }
 
@@ -144,6 +149,7 @@ impl Machine {
     pub(super) fn scroll_down(&mut self, count: usize) {
         let region = Line(self.region.start as i32)..Line(self.region.end as i32);
         self.term.grid_mut().scroll_down(&region, count.min(self.region.len()));
+        self.forget_occupancy(self.region.clone());
     }
 
     /// RI: up a row, scrolling at the top margin. A pending wrap is dropped, as in xterm.
@@ -178,7 +184,7 @@ impl Machine {
         let cells = self.cells(row);
         clear_half(cells, range.start);
         clear_half(cells, range.end);
-        for cell in &mut cells[range] {
+        for cell in &mut cells[Column(range.start)..Column(range.end)] {
             if kind == Erase::All || !cell.flags.contains(PROTECTED) {
                 *cell = blank.clone();
             }
@@ -201,8 +207,8 @@ impl Machine {
         clear_half(cells, col);
         clear_half(cells, cells.len() - count);
         unwrap_row(cells);
-        cells[col..].rotate_right(count);
-        cells[col..col + count].fill(blank);
+        cells[Column(col)..].rotate_right(count);
+        cells[Column(col)..Column(col + count)].fill(blank);
     }
 
     fn delete_cells(&mut self, row: usize, col: usize, count: usize) {
@@ -212,13 +218,15 @@ impl Machine {
         clear_half(cells, col);
         clear_half(cells, col + count);
         unwrap_row(cells);
-        cells[col..].rotate_left(count);
+        cells[Column(col)..].rotate_left(count);
         let kept = cells.len() - count;
-        cells[kept..].fill(blank);
+        cells[Column(kept)..].fill(blank);
     }
 
-    fn cells(&mut self, row: usize) -> &mut [Cell] {
-        &mut self.term.grid_mut()[Line(row as i32)][..]
+    /// The cells of a row, to be changed anywhere.
+    fn cells(&mut self, row: usize) -> &mut Row<Cell> {
+        self.forget_occupancy(row..row + 1);
+        &mut self.term.grid_mut()[Line(row as i32)]
     }
 
     /// What erased cells become: a blank on the current background.
@@ -228,7 +236,7 @@ impl Machine {
 }
 
 /// Cells of the row are about to move: its end is no longer where it wrapped.
-fn unwrap_row(cells: &mut [Cell]) {
+fn unwrap_row(cells: &mut Row<Cell>) {
     if let Some(last) = cells.last_mut() {
         last.flags.remove(Flags::WRAPLINE);
     }

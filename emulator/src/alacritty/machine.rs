@@ -13,6 +13,7 @@ use alacritty_terminal::term::{Config, Term, TermMode};
 use alacritty_terminal::vte::ansi::{CharsetIndex, Handler, StandardCharset};
 
 use super::cells::PROTECTED;
+use super::occupancy::Occupancy;
 use super::saved::SavedCursor;
 use crate::engine::Limits;
 use crate::history::History;
@@ -56,6 +57,8 @@ pub(super) struct Machine {
     pub(super) epoch: u64,
     /// Rows that left the live grid in this epoch.
     pub(super) drained_rows: u64,
+    /// How far the live rows of the main screen are written.
+    pub(super) occupancy: Occupancy,
     /// Bells rung so far.
     pub(super) bells: u64,
     /// The alternate screen while the main one is looked at behind it.
@@ -100,6 +103,7 @@ impl Machine {
             showing_sync: false,
             epoch: 0,
             drained_rows: 0,
+            occupancy: Occupancy::unknown(size.rows().into(), size.rows().into(), size.cols().into()),
             bells: 0,
             set_aside: None,
         }
@@ -173,6 +177,7 @@ impl Machine {
     fn reset(&mut self) {
         self.forget_everything();
         self.term.reset_state();
+        self.restart_occupancy();
         self.region = 0..self.rows();
         self.charset = CharsetIndex::G0;
         self.repeatable = None;
@@ -262,7 +267,10 @@ impl Sink for Machine {
             ([], b'>') => self.term.unset_keypad_application_mode(),
             ([], b'n') => self.select_charset(CharsetIndex::G2),
             ([], b'o') => self.select_charset(CharsetIndex::G3),
-            ([b'#'], b'8') => self.term.decaln(),
+            ([b'#'], b'8') => {
+                self.term.decaln();
+                self.forget_occupancy(0..self.rows());
+            }
             ([slot], charset) => self.designate_charset(*slot, charset),
             _ => (),
         }

@@ -11,6 +11,7 @@ mod drain;
 mod edit;
 mod machine;
 mod modes;
+mod occupancy;
 mod osc;
 mod print;
 mod saved;
@@ -89,7 +90,7 @@ impl Alacritty {
     fn row(&self, row: usize) -> Row {
         let source = &self.machine.term.grid()[Line(row as i32)];
         let cells = source[..].iter().map(|cell| Cell {
-            c: if cell.c == '\t' { ' ' } else { cell.c },
+            c: cell.c,
             marks: cell.zerowidth().unwrap_or_default().to_vec(),
             width: cells::width(cell),
             style: cells::style(cell),

@@ -88,6 +88,7 @@ impl Machine {
     fn change_column_mode(&mut self) {
         self.term.set_private_mode(NamedPrivateMode::ColumnMode.into());
         self.region = 0..self.rows();
+        self.forget_occupancy(0..self.rows());
     }
 
     /// DECRQM.

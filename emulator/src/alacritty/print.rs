@@ -4,14 +4,15 @@
 //! Nothing else writes text. Scrolling at the top of the screen feeds the live history, and the drain is
 //! asked after every such scroll, so the live grid never outgrows its bound inside a chunk.
 
-use alacritty_terminal::grid::Dimensions;
+use alacritty_terminal::grid::{Dimensions, Row};
 use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::TermMode;
-use alacritty_terminal::term::cell::Flags;
-use alacritty_terminal::vte::ansi::{Handler, StandardCharset};
+use alacritty_terminal::term::cell::{Cell, Flags};
+use alacritty_terminal::vte::ansi::{Color, Handler, NamedColor, StandardCharset};
 use unicode_width::UnicodeWidthChar;
 
 use super::machine::Machine;
+use crate::screen::Buffer;
 
 /// Combining marks on one cell; more are dropped.
 const MARKS_LIMIT: usize = 16;
@@ -52,8 +53,8 @@ impl Machine {
         let (start, end) = (point.column.0, point.column.0 + run.len());
         let template = grid.cursor.template.clone();
         let row = &mut grid[point.line];
-        clear_half(&mut row[..], start);
-        clear_half(&mut row[..], end);
+        clear_half(row, start);
+        clear_half(row, end);
         for (cell, &byte) in row[Column(start)..Column(end)].iter_mut().zip(run) {
             cell.c = char::from(byte);
             cell.fg = template.fg;
@@ -65,6 +66,15 @@ impl Machine {
         }
         grid.cursor.point.column = Column(end.min(cols - 1));
         grid.cursor.input_needs_wrap = end == cols;
+        self.note_written(point.line.0 as usize, end);
+    }
+
+    /// Cells of a row were written up to a column.
+    #[inline]
+    fn note_written(&mut self, row: usize, end: usize) {
+        if self.buffer() == Buffer::Main {
+            self.occupancy.write(row, end);
+        }
     }
 
     /// One character of any kind.
@@ -97,19 +107,47 @@ impl Machine {
             self.leave_gap_at_edge();
             self.wrap();
         }
-        let (row, col) = (self.row(), self.col());
-        let inserts = self.has_mode(TermMode::INSERT);
-        let cells = &mut self.term.grid_mut()[Line(row as i32)][..];
-        clear_half(cells, col);
-        if inserts {
-            // What is pushed over the edge may be half of a wide character.
-            clear_half(cells, cols - width);
+        if self.has_mode(TermMode::INSERT) {
+            self.insert_char(c, width);
         } else {
-            clear_half(cells, col + width);
+            self.write_char(c, width);
         }
+    }
+
+    /// Writes a character that fits the row.
+    fn write_char(&mut self, c: char, width: usize) {
+        let grid = self.term.grid_mut();
+        let (cols, point) = (grid.columns(), grid.cursor.point);
+        let (start, end) = (point.column.0, point.column.0 + width);
+        let mut cell = grid.cursor.template.clone();
+        cell.c = grid.cursor.charsets[self.charset].map(c);
+        let row = &mut grid[point.line];
+        clear_half(row, start);
+        clear_half(row, end);
+        if width == 2 {
+            let mut spacer = cell.clone();
+            spacer.c = ' ';
+            spacer.flags.insert(Flags::WIDE_CHAR_SPACER);
+            cell.flags.insert(Flags::WIDE_CHAR);
+            row[Column(start + 1)] = spacer;
+        }
+        row[Column(start)] = cell;
+        grid.cursor.point.column = Column(end.min(cols - 1));
+        grid.cursor.input_needs_wrap = end == cols;
+        self.note_written(point.line.0 as usize, end);
+    }
+
+    /// Insert mode: what is right of the cursor moves on first.
+    fn insert_char(&mut self, c: char, width: usize) {
+        let (row, col, cols) = (self.row(), self.col(), self.cols());
+        let cells = &mut self.term.grid_mut()[Line(row as i32)];
+        clear_half(cells, col);
+        // What is pushed over the edge may be half of a wide character.
+        clear_half(cells, cols - width);
         // No wrap is pending and the character fits: the engine neither wraps nor scrolls.
         self.cursor().input_needs_wrap = false;
         self.term.input(c);
+        self.note_written(row, cols);
     }
 
     /// The cell left over before a wide character that does not fit the row.
@@ -117,11 +155,13 @@ impl Machine {
         let (row, col) = (self.row(), self.col());
         let grid = self.term.grid_mut();
         let template = grid.cursor.template.clone();
-        let cells = &mut grid[Line(row as i32)][..];
+        let cells = &mut grid[Line(row as i32)];
         clear_half(cells, col);
-        cells[col] = template;
-        cells[col].c = ' ';
-        cells[col].flags.insert(Flags::LEADING_WIDE_CHAR_SPACER);
+        let gap = &mut cells[Column(col)];
+        *gap = template;
+        gap.c = ' ';
+        gap.flags.insert(Flags::LEADING_WIDE_CHAR_SPACER);
+        self.note_written(row, col + 1);
     }
 
     /// Puts a combining mark on the character before the cursor. At the start of a line there is none: the mark
@@ -147,6 +187,7 @@ impl Machine {
         if cell.zerowidth().map_or(0, <[char]>::len) < MARKS_LIMIT {
             cell.push_zerowidth(mark);
         }
+        self.note_written(row, col + 1);
     }
 
     /// Marks the row as going on and moves to the start of the next one.
@@ -186,7 +227,19 @@ impl Machine {
     pub(super) fn scroll_up(&mut self, count: usize) {
         let count = count.min(self.region.len());
         let region = Line(self.region.start as i32)..Line(self.region.end as i32);
-        self.term.grid_mut().scroll_up(&region, count);
+        let grid = self.term.grid_mut();
+        grid.scroll_up(&region, count);
+        // Rows scrolled in are blank unless they are filled with a background.
+        let blank = grid.cursor.template.bg == Color::Named(NamedColor::Background);
+        if self.buffer() == Buffer::Alternate {
+            return;
+        }
+        if self.region.start == 0 {
+            self.occupancy.scroll(count);
+        }
+        if self.region.end < self.rows() || self.region.start > 0 || !blank {
+            self.occupancy.forget_screen();
+        }
         if self.region.start == 0 {
             self.drain_if_full();
         }
@@ -194,11 +247,12 @@ impl Machine {
 }
 
 /// Blanks the wide character that straddles the border left of `col`, before one half of it is overwritten.
-pub(super) fn clear_half(cells: &mut [alacritty_terminal::term::cell::Cell], col: usize) {
-    if col == 0 || col >= cells.len() || !cells[col].flags.contains(Flags::WIDE_CHAR_SPACER) {
+pub(super) fn clear_half(row: &mut Row<Cell>, col: usize) {
+    // Looking must not touch the row mutably: the engine would take it for written up to there.
+    if col == 0 || col >= row.len() || !row[Column(col)].flags.contains(Flags::WIDE_CHAR_SPACER) {
         return;
     }
-    for cell in &mut cells[col - 1..=col] {
+    for cell in &mut row[Column(col - 1)..Column(col + 1)] {
         cell.c = ' ';
         cell.flags.remove(Flags::WIDE_CHAR | Flags::WIDE_CHAR_SPACER);
         cell.extra = None;
