@@ -223,13 +223,25 @@ impl History {
         (number < self.oldest).then(|| if number < self.cleared_below { Loss::Cleared } else { Loss::Limit })
     }
 
-    /// Opens the writer of the next line. The line exists once [`LineWriter::finish`] was called.
+    /// Opens the writer of the next line. The line exists once [`LineWriter::finish`] was called; what is over the
+    /// limits goes with [`History::trim`].
     pub(crate) fn begin_line(&mut self) -> LineWriter<'_> {
         if self.blocks.back().is_none_or(Block::is_full) {
             self.open_block();
         }
-        let start = self.blocks.back().map_or(0, |block| block.text.len());
-        LineWriter { history: self, start }
+        let Self { blocks, next, text_bytes, .. } = self;
+        let last = blocks.len() - 1;
+        let block = &mut blocks[last];
+        LineWriter { start: block.text.len(), block, next, text_bytes }
+    }
+
+    /// Lets go of the oldest lines that are over the limits.
+    pub(crate) fn trim(&mut self) {
+        let surplus = (self.next - self.oldest).saturating_sub(self.max_lines as u64);
+        self.drop_oldest(surplus as usize);
+        while self.text_bytes > self.max_bytes && self.next - self.oldest > 1 {
+            self.drop_oldest(1);
+        }
     }
 
     /// Forgets every line; numbering goes on at `next`.
@@ -319,76 +331,56 @@ impl History {
         self.blocks.push_back(block);
     }
 
-    fn evict(&mut self) {
-        while self.next - self.oldest > self.max_lines as u64 || self.over_bytes() {
-            self.evict_oldest();
-        }
-    }
-
-    fn over_bytes(&self) -> bool {
-        self.text_bytes > self.max_bytes && self.next - self.oldest > 1
-    }
-
-    fn evict_oldest(&mut self) {
-        let Some(front) = self.blocks.front() else { return };
-        self.text_bytes -= front.line_range(self.skip).len();
-        self.skip += 1;
-        self.oldest += 1;
-        if self.skip == front.ends.len()
-            && let Some(mut block) = self.blocks.pop_front()
+    fn drop_oldest(&mut self, mut count: usize) {
+        while count > 0
+            && let Some(front) = self.blocks.front()
         {
-            self.skip = 0;
-            block.reset();
-            self.spare = Some(block);
+            let here = count.min(front.ends.len() - self.skip);
+            let bytes = front.line_range(self.skip).start..front.line_range(self.skip + here - 1).end;
+            self.text_bytes -= bytes.len();
+            self.skip += here;
+            self.oldest += here as u64;
+            count -= here;
+            if self.skip == front.ends.len()
+                && let Some(mut block) = self.blocks.pop_front()
+            {
+                self.skip = 0;
+                block.reset();
+                self.spare = Some(block);
+            }
         }
     }
 }
 
 /// Writes one line into the store.
 pub(crate) struct LineWriter<'a> {
-    history: &'a mut History,
+    block: &'a mut Block,
+    next: &'a mut u64,
+    text_bytes: &'a mut usize,
     start: usize,
 }
 
 impl LineWriter<'_> {
-    /// Appends text in the current look.
-    pub(crate) fn push_str(&mut self, text: &str) {
-        self.block().text.push_str(text);
-    }
-
-    /// The text of the block, to append single characters to.
+    /// The text of the block, to append to.
     pub(crate) fn text(&mut self) -> &mut String {
-        &mut self.block().text
+        &mut self.block.text
     }
 
     /// What is written next looks like this.
+    #[inline]
     pub(crate) fn set_look(&mut self, look: Look) {
-        self.block().set_look(look);
-    }
-
-    /// Ends the line and lets go of what is over the limits.
-    pub(crate) fn finish(mut self, continued: bool) {
-        let start = self.start;
-        let block = self.block();
-        block.set_look_at_line_end();
-        let end = block.text.len();
-        block.ends.push(end as u32 | if continued { CONTINUED } else { 0 });
-        self.history.text_bytes += end - start;
-        self.history.next += 1;
-        self.history.evict();
-    }
-
-    fn block(&mut self) -> &mut Block {
-        let last = self.history.blocks.len() - 1;
-        &mut self.history.blocks[last]
-    }
-}
-
-impl Block {
-    /// A line begins in the default look unless it says otherwise.
-    fn set_look_at_line_end(&mut self) {
-        if self.current_look() != 0 {
-            self.set_look(Look::default());
+        if look != Look::default() || self.block.current_look() != 0 {
+            self.block.set_look(look);
         }
+    }
+
+    /// Ends the line; the next one begins in the default look.
+    #[inline]
+    pub(crate) fn finish(mut self, continued: bool) {
+        self.set_look(Look::default());
+        let end = self.block.text.len();
+        self.block.ends.push(end as u32 | if continued { CONTINUED } else { 0 });
+        *self.text_bytes += end - self.start;
+        *self.next += 1;
     }
 }

@@ -571,15 +571,20 @@ impl Parser {
 fn printable_ascii(bytes: &[u8]) -> usize {
     const STEP: usize = 32;
     let is_printable = |byte: u8| byte.wrapping_sub(0x20) < 0x5f;
-    let mut at = 0;
-    // Whole steps first: a fold without an early exit is what the compiler turns into vector code.
-    for step in bytes.chunks_exact(STEP) {
+    let run_in = |bytes: &[u8]| bytes.iter().position(|&byte| !is_printable(byte)).unwrap_or(bytes.len());
+    // Short runs end here; longer ones go on in whole steps: a fold without an early exit is what the compiler turns
+    // into vector code.
+    let mut at = run_in(&bytes[..bytes.len().min(STEP / 2)]);
+    if at < STEP / 2 {
+        return at;
+    }
+    for step in bytes[at..].chunks_exact(STEP) {
         if !step.iter().fold(true, |all, &byte| all & is_printable(byte)) {
             break;
         }
         at += STEP;
     }
-    at + bytes[at..].iter().position(|&byte| !is_printable(byte)).unwrap_or(bytes.len() - at)
+    at + run_in(&bytes[at..])
 }
 
 /// Encoded C1 controls are not acted on: they are no text either.

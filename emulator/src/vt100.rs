@@ -41,8 +41,9 @@ struct Fallen {
 impl Fallen {
     fn finish_line(&mut self, text: &str) {
         let mut writer = self.history.begin_line();
-        writer.push_str(text.trim_end());
+        writer.text().push_str(text.trim_end());
         writer.finish(false);
+        self.history.trim();
     }
 }
 

@@ -44,11 +44,11 @@ fn is_text_blank(cell: &GridCell) -> bool {
 /// The cells of a row up to the last one that is not blank; all of them when the text goes on. Cells from `written` on
 /// are known to be blank.
 pub(super) fn content(row: &GridRow<GridCell>, written: usize) -> &[GridCell] {
-    if is_wrapped(row) {
-        return &row[..];
-    }
     debug_assert!(row[..][written..].iter().all(is_blank), "a row is written beyond what was noted");
     let cells = &row[..][..written];
+    if cells.len() == row.len() && is_wrapped(row) {
+        return cells;
+    }
     let len = cells.iter().rposition(|cell| !is_blank(cell)).map_or(0, |last| last + 1);
     &cells[..len]
 }
@@ -74,13 +74,17 @@ pub(super) fn push_cells(cells: &[GridCell], out: &mut String) {
     const STEP: usize = 64;
     let mut ascii = [0; STEP];
     for step in cells.chunks(STEP) {
-        let mut odd = false;
-        for (byte, cell) in ascii.iter_mut().zip(step) {
-            *byte = cell.c as u8;
-            odd |= !cell.c.is_ascii() | cell.flags.intersects(SPACERS) | cell.extra.is_some();
+        // Nearly all text is plain ASCII, and a whole step of it is one copy. The loop has no early exit on purpose: it
+        // is faster so, and a step that begins otherwise does not enter it.
+        let mut odd = !step[0].c.is_ascii();
+        if !odd {
+            for (byte, cell) in ascii.iter_mut().zip(step) {
+                *byte = cell.c as u8;
+                odd |= !cell.c.is_ascii() | cell.flags.intersects(SPACERS) | cell.extra.is_some();
+            }
         }
-        // Nearly all text is plain ASCII, and a whole step of it is one copy.
         if odd {
+            out.reserve(4 * step.len());
             step.iter().for_each(|cell| push_cell(cell, out));
         } else {
             out.push_str(std::str::from_utf8(&ascii[..step.len()]).unwrap_or_default());

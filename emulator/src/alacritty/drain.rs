@@ -40,8 +40,9 @@ impl Machine {
     pub(super) fn drain(&mut self, keep: usize) {
         let total = self.term.grid().history_size();
         let limit = total.saturating_sub(keep.max(1));
+        let longest = self.limits.rows_of_longest_line(self.size());
         let mut drained = 0;
-        while let Some((len, continued)) = self.next_line(drained, limit) {
+        while let Some((len, continued)) = self.next_line(drained, limit, longest) {
             let grid = self.term.grid();
             let mut writer = self.history.begin_line();
             for row in drained..drained + len {
@@ -51,6 +52,7 @@ impl Machine {
             drained += len;
         }
         if drained > 0 {
+            self.history.trim();
             self.term.grid_mut().update_history(total - drained);
             self.term.grid_mut().update_history(ENGINE_ROWS);
             self.occupancy.drain(drained);
@@ -59,11 +61,11 @@ impl Machine {
     }
 
     /// Length in rows of the line that begins at a live row and ends before `limit`; whether it was cut.
-    fn next_line(&self, start: usize, limit: usize) -> Option<(usize, bool)> {
-        let longest = self.limits.rows_of_longest_line(self.size());
+    fn next_line(&self, start: usize, limit: usize, longest: usize) -> Option<(usize, bool)> {
         let grid = self.term.grid();
         for row in start..limit {
-            let goes_on = cells::is_wrapped(row_at(grid, row));
+            // A row that is not written to its end cannot go on, and its last cell need not be fetched.
+            let goes_on = self.occupancy.is_full(row) && cells::is_wrapped(row_at(grid, row));
             let len = row + 1 - start;
             if !goes_on || len == longest {
                 return Some((len, goes_on));
@@ -99,8 +101,9 @@ impl Machine {
 
     /// Complete lines in the first `rows` live rows, and whether an open one follows.
     fn count_lines(&self, rows: usize) -> (u64, bool) {
+        let longest = self.limits.rows_of_longest_line(self.size());
         let (mut at, mut lines) = (0, 0);
-        while let Some((len, _)) = self.next_line(at, rows) {
+        while let Some((len, _)) = self.next_line(at, rows, longest) {
             at += len;
             lines += 1;
         }

@@ -59,4 +59,9 @@ impl Occupancy {
     pub(super) fn of(&self, row: usize) -> usize {
         usize::from(self.written[row])
     }
+
+    /// A live row may be written to its last column.
+    pub(super) fn is_full(&self, row: usize) -> bool {
+        self.written[row] == self.cols
+    }
 }

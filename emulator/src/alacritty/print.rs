@@ -56,13 +56,7 @@ impl Machine {
         clear_half(row, start);
         clear_half(row, end);
         for (cell, &byte) in row[Column(start)..Column(end)].iter_mut().zip(run) {
-            cell.c = char::from(byte);
-            cell.fg = template.fg;
-            cell.bg = template.bg;
-            cell.flags = template.flags;
-            if cell.extra.is_some() || template.extra.is_some() {
-                cell.extra.clone_from(&template.extra);
-            }
+            set_cell(cell, char::from(byte), &template, template.flags);
         }
         grid.cursor.point.column = Column(end.min(cols - 1));
         grid.cursor.input_needs_wrap = end == cols;
@@ -79,7 +73,7 @@ impl Machine {
 
     /// One character of any kind.
     pub(super) fn print(&mut self, c: char) {
-        match c.width() {
+        match width(c) {
             None => (),
             Some(0) => self.combine(c),
             Some(width) => {
@@ -119,19 +113,17 @@ impl Machine {
         let grid = self.term.grid_mut();
         let (cols, point) = (grid.columns(), grid.cursor.point);
         let (start, end) = (point.column.0, point.column.0 + width);
-        let mut cell = grid.cursor.template.clone();
-        cell.c = grid.cursor.charsets[self.charset].map(c);
+        let template = grid.cursor.template.clone();
+        let c = grid.cursor.charsets[self.charset].map(c);
         let row = &mut grid[point.line];
         clear_half(row, start);
         clear_half(row, end);
-        if width == 2 {
-            let mut spacer = cell.clone();
-            spacer.c = ' ';
-            spacer.flags.insert(Flags::WIDE_CHAR_SPACER);
-            cell.flags.insert(Flags::WIDE_CHAR);
-            row[Column(start + 1)] = spacer;
+        if let [first, spacer] = &mut row[Column(start)..Column(end)] {
+            set_cell(first, c, &template, template.flags | Flags::WIDE_CHAR);
+            set_cell(spacer, ' ', &template, template.flags | Flags::WIDE_CHAR_SPACER);
+        } else {
+            set_cell(&mut row[Column(start)], c, &template, template.flags);
         }
-        row[Column(start)] = cell;
         grid.cursor.point.column = Column(end.min(cols - 1));
         grid.cursor.input_needs_wrap = end == cols;
         self.note_written(point.line.0 as usize, end);
@@ -246,6 +238,28 @@ impl Machine {
     }
 }
 
+/// Columns of a character. The large blocks whose answer is the same throughout need no look into the tables.
+#[inline]
+fn width(c: char) -> Option<usize> {
+    match c {
+        ' '..='~' | '\u{2500}'..='\u{257f}' => Some(1),
+        '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' => Some(2),
+        _ => c.width(),
+    }
+}
+
+/// Makes a cell what the template says, with a character of its own.
+#[inline(always)]
+fn set_cell(cell: &mut Cell, c: char, template: &Cell, flags: Flags) {
+    cell.c = c;
+    cell.fg = template.fg;
+    cell.bg = template.bg;
+    cell.flags = flags;
+    if cell.extra.is_some() || template.extra.is_some() {
+        cell.extra.clone_from(&template.extra);
+    }
+}
+
 /// Blanks the wide character that straddles the border left of `col`, before one half of it is overwritten.
 pub(super) fn clear_half(row: &mut Row<Cell>, col: usize) {
     // Looking must not touch the row mutably: the engine would take it for written up to there.
@@ -256,5 +270,17 @@ pub(super) fn clear_half(row: &mut Row<Cell>, col: usize) {
         cell.c = ' ';
         cell.flags.remove(Flags::WIDE_CHAR | Flags::WIDE_CHAR_SPACER);
         cell.extra = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_short_way_to_a_width_gives_the_same_as_the_tables() {
+        for c in '\u{20}'..char::MAX {
+            assert_eq!(width(c), c.width(), "{c:?}");
+        }
     }
 }
