@@ -29,8 +29,9 @@ const DEL: u8 = 0x7f;
 pub(crate) trait Sink {
     /// A run of printable ASCII, never empty.
     fn ascii(&mut self, run: &[u8]);
-    /// One character beyond ASCII; U+FFFD stands for bytes that are no UTF-8.
-    fn character(&mut self, c: char);
+    /// A run of text beyond ASCII; U+FFFD stands for bytes that are no UTF-8. Encoded C1 controls may be in it: they
+    /// are not acted on, and are no text either.
+    fn text(&mut self, text: &str);
     /// A C0 control other than ESC.
     fn control(&mut self, byte: u8);
     /// `ESC`, intermediates, a final byte.
@@ -265,7 +266,9 @@ impl Parser {
                     (text, Some(error))
                 }
             };
-            valid.chars().for_each(|c| text_character(sink, c));
+            if !valid.is_empty() {
+                sink.text(valid);
+            }
             let Some(error) = error else { return };
             bytes = &bytes[error.valid_up_to()..];
             match error.error_len() {
@@ -293,7 +296,7 @@ impl Parser {
             let candidate = &self.partial[..=self.partial_len];
             match std::str::from_utf8(candidate) {
                 Ok(text) => {
-                    text.chars().for_each(|c| text_character(sink, c));
+                    sink.text(text);
                     self.partial_len = 0;
                     return taken + 1;
                 }
@@ -587,16 +590,9 @@ fn printable_ascii(bytes: &[u8]) -> usize {
     at + run_in(&bytes[at..])
 }
 
-/// Encoded C1 controls are not acted on: they are no text either.
-fn text_character<S: Sink>(sink: &mut S, c: char) {
-    if !('\u{80}'..='\u{9f}').contains(&c) {
-        sink.character(c);
-    }
-}
-
 /// Bytes that are no UTF-8: one replacement character, except for a lone 8-bit C1 control.
 fn malformed<S: Sink>(sink: &mut S, bytes: &[u8]) {
     if !matches!(bytes, [0x80..=0x9f]) {
-        sink.character(char::REPLACEMENT_CHARACTER);
+        sink.text("\u{fffd}");
     }
 }

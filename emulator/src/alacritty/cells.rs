@@ -72,6 +72,10 @@ pub(super) fn push_text(row: &GridRow<GridCell>, out: &mut String) {
 /// Appends the characters of cells with their marks.
 pub(super) fn push_cells(cells: &[GridCell], out: &mut String) {
     const STEP: usize = 64;
+    const SHORT: usize = 8;
+    if cells.len() < SHORT {
+        return cells.iter().for_each(|cell| push_cell(cell, out));
+    }
     let mut ascii = [0; STEP];
     for step in cells.chunks(STEP) {
         // Nearly all text is plain ASCII, and a whole step of it is one copy. The loop has no early exit on purpose: it

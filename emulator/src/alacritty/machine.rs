@@ -228,8 +228,8 @@ impl Sink for Machine {
         self.print_ascii(run);
     }
 
-    fn character(&mut self, c: char) {
-        self.print(c);
+    fn text(&mut self, text: &str) {
+        self.print_text(text);
     }
 
     fn control(&mut self, byte: u8) {

@@ -71,6 +71,54 @@ impl Machine {
         }
     }
 
+    /// A run of text beyond ASCII.
+    pub(super) fn print_text(&mut self, text: &str) {
+        let mut rest = text;
+        while let Some(c) = rest.chars().next() {
+            let taken = self.write_fitting(rest);
+            if taken == 0 {
+                // A mark, or a character at the edge of the row.
+                self.print(c);
+            }
+            rest = &rest[if taken == 0 { c.len_utf8() } else { taken }..];
+        }
+    }
+
+    /// Writes the characters at the start of a text that fit the row and need nothing special. Returns their bytes.
+    fn write_fitting(&mut self, text: &str) -> usize {
+        if self.has_mode(TermMode::INSERT) || self.cursor().input_needs_wrap {
+            return 0;
+        }
+        let grid = self.term.grid_mut();
+        let (cols, point) = (grid.columns(), grid.cursor.point);
+        let template = grid.cursor.template.clone();
+        let row = &mut grid[point.line];
+        let (mut col, mut taken, mut last) = (point.column.0, 0, None);
+        clear_half(row, col);
+        for c in text.chars() {
+            match width(c) {
+                Some(1) if col < cols => set_cell(&mut row[Column(col)], c, &template, template.flags),
+                Some(2) if col + 1 < cols => {
+                    set_cell(&mut row[Column(col)], c, &template, template.flags | Flags::WIDE_CHAR);
+                    col += 1;
+                    set_cell(&mut row[Column(col)], ' ', &template, template.flags | Flags::WIDE_CHAR_SPACER);
+                }
+                _ => break,
+            }
+            col += 1;
+            taken += c.len_utf8();
+            last = Some(c);
+        }
+        if let Some(last) = last {
+            clear_orphan(row, col);
+            grid.cursor.point.column = Column(col.min(cols - 1));
+            grid.cursor.input_needs_wrap = col == cols;
+            self.note_written(point.line.0 as usize, col);
+            self.repeatable = Some((last, self.cursor().point));
+        }
+        taken
+    }
+
     /// One character of any kind.
     pub(super) fn print(&mut self, c: char) {
         match width(c) {
@@ -269,6 +317,15 @@ pub(super) fn clear_half(row: &mut Row<Cell>, col: usize) {
     for cell in &mut row[Column(col - 1)..Column(col + 1)] {
         cell.c = ' ';
         cell.flags.remove(Flags::WIDE_CHAR | Flags::WIDE_CHAR_SPACER);
+        cell.extra = None;
+    }
+}
+
+/// Blanks the second half of a wide character whose first half was just overwritten.
+fn clear_orphan(row: &mut Row<Cell>, col: usize) {
+    if col < row.len() && row[Column(col)].flags.contains(Flags::WIDE_CHAR_SPACER) {
+        let cell = &mut row[Column(col)];
+        cell.flags.remove(Flags::WIDE_CHAR_SPACER);
         cell.extra = None;
     }
 }
