@@ -88,12 +88,29 @@ pub(super) fn push_cells(cells: &[GridCell], out: &mut String) {
             }
         }
         if odd {
-            out.reserve(4 * step.len());
-            step.iter().for_each(|cell| push_cell(cell, out));
+            push_unicode(step, out);
         } else {
             out.push_str(std::str::from_utf8(&ascii[..step.len()]).unwrap_or_default());
         }
     }
+}
+
+/// Appends up to 64 cells of any kind, encoded aside and copied in one go.
+fn push_unicode(cells: &[GridCell], out: &mut String) {
+    let mut bytes = [0; 4 * 64];
+    let mut len = 0;
+    for cell in cells {
+        if cell.flags.intersects(SPACERS) {
+            continue;
+        }
+        len += cell.c.encode_utf8(&mut bytes[len..]).len();
+        if let Some(marks) = cell.zerowidth().filter(|marks| !marks.is_empty()) {
+            out.push_str(std::str::from_utf8(&bytes[..len]).unwrap_or_default());
+            out.extend(marks);
+            len = 0;
+        }
+    }
+    out.push_str(std::str::from_utf8(&bytes[..len]).unwrap_or_default());
 }
 
 /// Appends the character of one cell with its marks.
