@@ -241,27 +241,17 @@ impl Emulator {
     /// the main one, so that nothing is lost on the way back.
     fn new_marker(&mut self, buffer: Buffer, since: Option<MarkerId>) -> MarkerId {
         let marker = match buffer {
-            Buffer::Main => Marker { main: MainSeen::new(&Lines::new(&*self.engine, &self.index)), alternate: None },
+            Buffer::Main => {
+                let lines = Lines::new(&*self.engine, &self.index);
+                Marker { main: Some(MainSeen::new(&lines)), alternate: None }
+            }
             Buffer::Alternate => {
                 let lines = Lines::new(&*self.engine, &self.alternate_index);
-                let alternate = Some(marker::hashes(&lines, 0..lines.next()));
-                let known = since.and_then(|id| self.markers.get(id)).map(|marker| marker.main.clone());
-                let main = known.unwrap_or_else(|| self.main_seen_behind());
-                Marker { main, alternate }
+                let main = since.and_then(|id| self.markers.get(id)).and_then(|marker| marker.main.clone());
+                Marker { main, alternate: Some(marker::hashes(&lines, 0..lines.next())) }
             }
         };
         self.markers.add(marker)
-    }
-
-    /// The main screen as it is behind the alternate one.
-    fn main_seen_behind(&mut self) -> MainSeen {
-        self.engine.look_at_main();
-        self.engine.prepare();
-        self.index.update(&*self.engine, &self.limits);
-        let seen = MainSeen::new(&Lines::new(&*self.engine, &self.index));
-        self.engine.back_to_active();
-        self.engine.prepare();
-        seen
     }
 }
 
@@ -299,24 +289,25 @@ fn changed_since(
     engine: &dyn Engine,
     max_lines: Option<usize>,
 ) -> (Choice, Outcome) {
-    let Some(seen) = seen else {
-        let numbers = (tail_from(lines, max_lines)..lines.next()).collect();
-        return (Choice { numbers, cap_is_the_question: true }, Outcome { missed: None, loss: None });
-    };
     let mut scratch = String::new();
     let mut changed = |number: u64, before: Option<u64>| before != Some(lines.hash(number, &mut scratch));
-    let (numbers, outcome) = match buffer {
-        Buffer::Alternate => {
+    let (numbers, outcome) = match (buffer, seen) {
+        (Buffer::Alternate, Some(seen)) => {
             let before = |number: u64| seen.alternate.as_ref().and_then(|seen| seen.get(number as usize).copied());
             let numbers = (0..lines.next()).filter(|&number| changed(number, before(number))).collect();
             (numbers, Outcome { missed: Some(0), loss: None })
         }
-        Buffer::Main => {
-            let from = seen.main.first_changeable().max(lines.oldest());
-            let numbers = (from..lines.next()).filter(|&number| changed(number, seen.main.hash(number))).collect();
-            let missed = lines.oldest().saturating_sub(seen.main.end());
-            let loss = engine.history().loss_of(seen.main.end());
-            (numbers, Outcome { missed: Some(missed), loss })
+        (Buffer::Main, Some(Marker { main: Some(seen), .. })) => {
+            let from = seen.first_changeable().max(lines.oldest());
+            let numbers = (from..lines.next()).filter(|&number| changed(number, seen.hash(number))).collect();
+            let missed = lines.oldest().saturating_sub(seen.end());
+            (numbers, Outcome { missed: Some(missed), loss: engine.history().loss_of(seen.end()) })
+        }
+        // A marker not known, or of a reader who has seen nothing of the main screen yet.
+        (_, seen) => {
+            let numbers = (tail_from(lines, max_lines)..lines.next()).collect();
+            let outcome = Outcome { missed: seen.map(|_| 0), loss: None };
+            return (Choice { numbers, cap_is_the_question: true }, outcome);
         }
     };
     (Choice { numbers, cap_is_the_question: false }, outcome)

@@ -151,10 +151,18 @@ impl<'a> Lines<'a> {
         self.first_live + self.index.line_at(self.index.rows_above + row) as u64
     }
 
-    /// Appends the text of a line, without trailing blanks.
+    /// Appends the text of a line, without trailing blanks; one that was cut for its length keeps them.
     pub(crate) fn push_text(&self, number: u64, out: &mut String) {
         match self.live(number) {
-            Some(line) => self.index.rows(line).for_each(|row| self.engine.push_row(row, out)),
+            Some(line) => {
+                let start = out.len();
+                let rows = self.index.rows(line);
+                let last = rows.end - 1;
+                rows.for_each(|row| self.engine.push_row(row, out));
+                if !self.engine.row_is_wrapped(last) {
+                    out.truncate(start + out[start..].trim_end_matches(' ').len());
+                }
+            }
             None => {
                 let history = self.engine.history();
                 let text = history.text(number).unwrap_or_default();
@@ -164,19 +172,25 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Appends the text of a line and notes where each of its rows ends, as offsets into that text.
-    pub(crate) fn push_rows(&self, number: u64, out: &mut String, row_ends: &mut Vec<usize>) {
-        let start = out.len();
+    /// Replaces `text` by the text of a line and notes where each of its rows ends.
+    pub(crate) fn read_rows(&self, number: u64, text: &mut String, row_ends: &mut Vec<usize>) {
+        text.clear();
+        row_ends.clear();
         match self.live(number) {
             Some(line) => {
                 for row in self.index.rows(line) {
-                    self.engine.push_row(row, out);
-                    row_ends.push(out.len() - start);
+                    self.engine.push_row(row, text);
+                    row_ends.push(text.len());
+                }
+                if row_ends.len() > 1 {
+                    text.clear();
+                    self.push_text(number, text);
+                    row_ends.iter_mut().for_each(|end| *end = text.len().min(*end));
                 }
             }
             None => {
-                self.push_text(number, out);
-                wrap(&out[start..], usize::from(self.engine.size().cols()), row_ends);
+                self.push_text(number, text);
+                wrap(text, usize::from(self.engine.size().cols()), row_ends);
             }
         }
     }

@@ -72,7 +72,8 @@ pub(crate) type AlternateSeen = Vec<u64>;
 /// What a reader had seen.
 #[derive(Clone, Debug)]
 pub(crate) struct Marker {
-    pub(crate) main: MainSeen,
+    /// `None` when the reader has met the alternate screen only.
+    pub(crate) main: Option<MainSeen>,
     pub(crate) alternate: Option<AlternateSeen>,
 }
 
@@ -106,18 +107,13 @@ impl Markers {
 
     /// To be called before a resize with the lines of the main screen: notes what is above the screen.
     pub(crate) fn before_resize(&mut self, lines: &Lines<'_>) {
-        let open = |marker: &Marker| marker.main.above.is_none() && marker.main.first > lines.first_live();
-        let Some(end) = self.kept.iter().map(|(_, marker)| marker).filter(|m| open(m)).map(|m| m.main.first).max()
-        else {
-            return;
-        };
         let first = lines.first_live();
+        let open = |seen: &&mut MainSeen| seen.above.is_none() && seen.first > first;
+        let mut open: Vec<&mut MainSeen> =
+            self.kept.iter_mut().filter_map(|(_, marker)| marker.main.as_mut()).filter(open).collect();
+        let Some(end) = open.iter().map(|seen| seen.first).max() else { return };
         let above = Arc::new(Above { first, hashes: hashes(lines, first..end.min(lines.next())) });
-        for (_, marker) in &mut self.kept {
-            if open(marker) {
-                marker.main.above = Some(above.clone());
-            }
-        }
+        open.iter_mut().for_each(|seen| seen.above = Some(above.clone()));
     }
 }
 

@@ -64,6 +64,8 @@ pub(crate) struct Sequence {
     len: usize,
     intermediates: [u8; MAX_INTERMEDIATES],
     intermediate_len: usize,
+    /// No byte of it has come yet: only then may a private marker stand.
+    fresh: bool,
     /// More parameters or intermediates came than are kept.
     overflow: bool,
     last: u8,
@@ -110,14 +112,17 @@ impl Sequence {
     fn begin_params(&mut self) {
         self.values[0] = 0;
         self.len = 1;
+        self.fresh = true;
     }
 
     fn digit(&mut self, byte: u8) {
+        self.fresh = false;
         let value = &mut self.values[self.len - 1];
         *value = value.saturating_mul(10).saturating_add(u16::from(byte - b'0'));
     }
 
     fn next_param(&mut self, is_sub: bool) {
+        self.fresh = false;
         if self.len == MAX_PARAMS {
             self.overflow = true;
             return;
@@ -128,6 +133,7 @@ impl Sequence {
     }
 
     fn collect(&mut self, byte: u8) {
+        self.fresh = false;
         if self.intermediate_len == MAX_INTERMEDIATES {
             self.overflow = true;
         } else {
@@ -399,19 +405,14 @@ impl Parser {
             b';' => self.sequence.next_param(false),
             0x40..=0x7e => return self.csi_end(sink, byte),
             b':' => self.sequence.next_param(true),
-            // A private marker stands first or not at all.
-            0x3c..=0x3f if self.length == 3 => self.sequence.collect(byte),
+            0x3c..=0x3f if self.sequence.fresh => self.sequence.collect(byte),
             0x3c..=0x3f => self.state = State::CsiIgnore,
             0x20..=0x2f => {
                 self.sequence.collect(byte);
                 self.state = State::CsiIntermediate;
             }
             ESC | CAN | SUB => self.anywhere(sink, byte),
-            0x00..=0x1f => {
-                // Acted on at once; it does not count, so a private marker may still follow.
-                self.length -= 1;
-                sink.control(byte);
-            }
+            0x00..=0x1f => sink.control(byte),
             _ => (),
         }
         false
@@ -453,7 +454,7 @@ impl Parser {
             b'0'..=b'9' => self.sequence.digit(byte),
             b';' => self.sequence.next_param(false),
             b':' => self.sequence.next_param(true),
-            0x3c..=0x3f if self.length == 3 => self.sequence.collect(byte),
+            0x3c..=0x3f if self.sequence.fresh => self.sequence.collect(byte),
             0x3c..=0x3f => self.state = State::DcsIgnore,
             0x20..=0x2f => {
                 self.sequence.collect(byte);
@@ -596,3 +597,6 @@ fn malformed<S: Sink>(sink: &mut S, bytes: &[u8]) {
         sink.text("\u{fffd}");
     }
 }
+
+#[cfg(test)]
+mod tests;

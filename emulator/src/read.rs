@@ -232,9 +232,7 @@ impl Page {
             }
         }
         for &number in &choice.numbers {
-            line.clear();
-            row_ends.clear();
-            lines.push_rows(number, &mut line, &mut row_ends);
+            lines.read_rows(number, &mut line, &mut row_ends);
             if let Some(filtered) = filter.as_mut().and_then(|filter| filter(&line)) {
                 map_row_ends(&line, &filtered, &mut row_ends);
                 line = filtered;
@@ -248,14 +246,20 @@ impl Page {
     fn push_split(&mut self, number: u64, line: &str, row_ends: &[usize], hidden: usize, merge: bool) {
         let mut start = if hidden == 0 { 0 } else { row_ends.get(hidden - 1).copied().unwrap_or(line.len()) };
         let visible = row_ends.get(hidden..).unwrap_or_default();
-        let last = [line.len()];
-        let ends = if merge { &last } else { visible };
-        for &end in ends {
-            self.begin_line(number);
-            self.text.push_str(line[start..end].trim_end_matches(' '));
-            self.line_ends.push(self.text.len());
+        if merge {
+            self.push_line(number, &line[start..]);
+            return;
+        }
+        for &end in visible {
+            self.push_line(number, line[start..end].trim_end_matches(' '));
             start = end;
         }
+    }
+
+    fn push_line(&mut self, number: u64, line: &str) {
+        self.begin_line(number);
+        self.text.push_str(line);
+        self.line_ends.push(self.text.len());
     }
 
     fn begin_line(&mut self, number: u64) {
@@ -355,9 +359,7 @@ mod tests {
     fn page(lines: &[&str]) -> Page {
         let mut page = Page::default();
         for (number, line) in lines.iter().enumerate() {
-            page.begin_line(number as u64);
-            page.text.push_str(line);
-            page.line_ends.push(page.text.len());
+            page.push_line(number as u64, line);
         }
         page
     }

@@ -144,7 +144,9 @@ impl Machine {
         self.region = 0..self.rows();
         self.begin_epoch();
         self.clear_cut_characters();
+        self.mark_rows_written();
         self.look_at_main();
+        self.mark_rows_written();
         self.restart_occupancy();
         self.drain_if_full();
         self.back_to_active();
@@ -174,6 +176,16 @@ impl Machine {
                 }
                 cell.flags.remove(Flags::WIDE_CHAR | Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER);
             }
+        }
+    }
+
+    /// A row that was cleared to a background and then widened has cells of two kinds, but the engine believes that
+    /// nothing was written to it, and would leave the old background there when the row is used again.
+    fn mark_rows_written(&mut self) {
+        let grid = self.term.grid_mut();
+        for line in -(grid.history_size() as i32)..grid.screen_lines() as i32 {
+            // Asking for the last cell to write to it is what marks a row.
+            let _ = grid[Line(line)].last_mut();
         }
     }
 

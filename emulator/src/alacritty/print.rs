@@ -32,7 +32,7 @@ impl Machine {
             if self.cursor().input_needs_wrap {
                 if wraps {
                     self.wrap();
-                } else {
+                } else if self.col() + 1 == cols {
                     // Without wrapping every further character replaces the one at the edge.
                     run = &run[run.len() - 1..];
                 }
@@ -234,6 +234,8 @@ impl Machine {
     pub(super) fn wrap(&mut self) {
         let (row, last) = (self.row(), self.cols() - 1);
         self.term.grid_mut()[Line(row as i32)][Column(last)].flags.insert(Flags::WRAPLINE);
+        // Also a row that is blank at its end may go on: the cursor can be moved with the wrap pending.
+        self.note_written(row, last + 1);
         self.index();
         self.cursor().point.column = Column(0);
     }

@@ -1,0 +1,96 @@
+//! No input grows memory past the stated bounds.
+
+use kpty_emulator::{Limits, Size};
+
+use crate::support::{fed, feed, limited, rows, terminal};
+
+#[test]
+fn a_size_outside_the_bounds_is_an_error() {
+    assert!(Size::new(0, 10).is_err() && Size::new(10, 0).is_err());
+    assert!(Size::new(2_001, 10).is_err() && Size::new(10, 1_001).is_err());
+    let message = Size::new(2_001, 10).unwrap_err().to_string();
+    assert!(message.contains("2001") && message.contains("2000x1000"), "{message}");
+}
+
+#[test]
+fn the_smallest_and_the_largest_terminal_work() {
+    let mut emulator = fed(1, 1, "a日\u{301}b\r\nc\x1b[2J\x1b[Hd");
+    assert_eq!(rows(&mut emulator), ["d"]);
+    let mut emulator = fed(2_000, 1_000, "\x1b[1000;2000Hx");
+    assert_eq!(rows(&mut emulator).len(), 1_000);
+}
+
+#[test]
+fn titles_are_bounded() {
+    let mut emulator = terminal(10, 2);
+    feed(&mut emulator, format!("\x1b]2;{}\x07", "t".repeat(100_000)));
+    assert_eq!(emulator.screen().title.unwrap().len(), 4_096);
+    for number in 0..100 {
+        feed(&mut emulator, format!("\x1b]2;{number}\x07\x1b[22t"));
+    }
+    for number in (84..100).rev() {
+        feed(&mut emulator, "\x1b[23t");
+        assert_eq!(emulator.screen().title.unwrap(), number.to_string());
+    }
+    feed(&mut emulator, "\x1b[23t");
+    assert_eq!(emulator.screen().title.unwrap(), "84", "sixteen titles are kept");
+}
+
+#[test]
+fn combining_marks_are_bounded() {
+    let emulator = fed(10, 2, format!("a{}", "\u{301}".repeat(100_000)));
+    assert_eq!(emulator.screen().rows[0].cells[0].marks.len(), 16);
+}
+
+#[test]
+fn links_are_bounded() {
+    let mut emulator = terminal(10, 2);
+    feed(&mut emulator, format!("\x1b]8;;https://x.example/{}\x07L\x1b]8;;\x07", "p".repeat(3_000)));
+    assert_eq!(emulator.screen().rows[0].cells[0].link, None);
+    feed(&mut emulator, "\x1b]8;id=1;https://x.example/a;b\x07L\x1b]8;;\x07.");
+    let cells = &emulator.screen().rows[0].cells;
+    assert_eq!(cells[1].link.as_deref(), Some("https://x.example/a;b"));
+    assert_eq!(cells[2].link, None);
+    for number in 0..5_000 {
+        feed(&mut emulator, format!("\x1b]8;;https://x.example/{number}\x07"));
+    }
+    assert_eq!(emulator.screen().rows[0].cells[1].link, None, "the oldest of 5,001 links is forgotten");
+}
+
+#[test]
+fn an_endless_string_is_bounded_and_swallowed() {
+    for begin in ["\x1b]0;", "\x1b]52;c;", "\x1bP1;2q", "\x1b_G", "\x1b^", "\x1bX", "\x1b[", "\x1b[?"] {
+        let mut emulator = terminal(10, 2);
+        feed(&mut emulator, "a");
+        feed(&mut emulator, begin);
+        for _ in 0..48 {
+            feed(&mut emulator, vec![b'0'; 64 << 10]);
+        }
+        assert!(emulator.heap_bytes() <= 3 << 20, "{begin:?}: {}", emulator.heap_bytes());
+        feed(&mut emulator, if begin.contains('[') { "m" } else { "\x1b\\" });
+        feed(&mut emulator, "b");
+        assert_eq!(rows(&mut emulator), ["ab"], "{begin:?}");
+        assert!(emulator.heap_bytes() <= 64 << 10, "{begin:?}: given back, {}", emulator.heap_bytes());
+    }
+}
+
+#[test]
+fn an_endless_screen_title_is_text_after_all() {
+    let mut emulator = terminal(100, 100);
+    feed(&mut emulator, "\x1bk");
+    feed(&mut emulator, "x".repeat(8_000));
+    assert_eq!(rows(&mut emulator).concat().len(), 8_000);
+}
+
+#[test]
+fn a_narrow_window_does_not_multiply_rows_beyond_measure() {
+    let limits = Limits { history_lines: 100, ..Limits::default() };
+    let mut emulator = limited(2_000, 10, limits);
+    for _ in 0..1_000 {
+        feed(&mut emulator, format!("{}\r\n", "y".repeat(1_990)));
+    }
+    for cols in [1, 2_000, 1] {
+        emulator.resize(crate::support::size(cols, 10));
+    }
+    assert!(emulator.heap_bytes() < 2 << 20, "{}", emulator.heap_bytes());
+}

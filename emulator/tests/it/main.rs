@@ -1,0 +1,17 @@
+//! The emulator's tests: bytes in, screens, texts and replies out. One binary, a module a subject.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test says what it did not run")]
+
+mod bounds;
+mod corpora;
+mod corrections;
+mod forwarding;
+mod history;
+mod markers;
+mod properties;
+mod reads;
+mod replies;
+mod stream;
+mod support;
+mod sync;

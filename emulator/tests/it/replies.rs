@@ -1,0 +1,97 @@
+//! What the terminal answers: constants and numbers, in order, within the budget.
+
+use std::time::Duration;
+
+use crate::support::{feed, fed, terminal};
+
+#[test]
+fn every_query_is_answered() {
+    for (query, answer) in [
+        ("\x1b[c", "\x1b[?62;22c"),
+        ("\x1b[0c", "\x1b[?62;22c"),
+        ("\x1bZ", "\x1b[?62c"),
+        ("\x1b[>c", "\x1b[>1;100;0c"),
+        ("\x1b[=c", "\x1bP!|00000000\x1b\\"),
+        ("\x1b[>q", "\x1bP>|kpty 0.1\x1b\\"),
+        ("\x1b[5n", "\x1b[0n"),
+        ("\x1b[3;7H\x1b[6n", "\x1b[3;7R"),
+        ("\x1b[3;7H\x1b[?6n", "\x1b[?3;7R"),
+        ("\x1b[2;5r\x1b[?6h\x1b[2;3H\x1b[6n", "\x1b[2;3R"),
+        ("\x1b[?996n", "\x1b[?997;1n"),
+        ("\x1b[14t", "\x1b[4;384;640t"),
+        ("\x1b[16t", "\x1b[6;16;8t"),
+        ("\x1b[18t", "\x1b[8;24;80t"),
+        ("\x1b[19t", "\x1b[9;24;80t"),
+        ("\x1b[?u", "\x1b[?0u"),
+        ("\x1b[>5u\x1b[?u", "\x1b[?5u"),
+        ("\x1b[>5u\x1b[=2;2u\x1b[?u", "\x1b[?7u"),
+        ("\x1b[>5u\x1b[<u\x1b[?u", "\x1b[?0u"),
+        ("\x1b[?2026$p", "\x1b[?2026;2$y"),
+        ("\x1b[?2004$p", "\x1b[?2004;2$y"),
+        ("\x1b[?2004h\x1b[?2004$p", "\x1b[?2004;1$y"),
+        ("\x1b[?7$p", "\x1b[?7;1$y"),
+        ("\x1b[?1049h\x1b[?1049$p", "\x1b[?1049;1$y"),
+        ("\x1b[?9999$p", "\x1b[?9999;0$y"),
+        ("\x1b[4$p", "\x1b[4;2$y"),
+        ("\x1b[4h\x1b[4$p", "\x1b[4;1$y"),
+        ("\x1b]10;?\x07", "\x1b]10;rgb:e5e5/e5e5/e5e5\x07"),
+        ("\x1b]11;?\x1b\\", "\x1b]11;rgb:0000/0000/0000\x1b\\"),
+        ("\x1b]4;1;?\x07", "\x1b]4;1;rgb:cdcd/0000/0000\x07"),
+        ("\x1b]4;1;#102030\x07\x1b]4;1;?\x07", "\x1b]4;1;rgb:1010/2020/3030\x07"),
+        ("\x1b]4;1;#102030\x07\x1b]104;1\x07\x1b]4;1;?\x07", "\x1b]4;1;rgb:cdcd/0000/0000\x07"),
+        ("\x1b]11;rgb:ff/ff/ff\x07\x1b]11;?\x07", "\x1b]11;rgb:ffff/ffff/ffff\x07"),
+        ("\x1bP$qm\x1b\\", "\x1bP0$r\x1b\\"),
+    ] {
+        let mut emulator = terminal(80, 24);
+        let got = feed(&mut emulator, query);
+        assert_eq!(String::from_utf8_lossy(&got), answer, "{query:?}");
+    }
+}
+
+#[test]
+fn answers_come_in_the_order_of_the_questions() {
+    let mut emulator = terminal(80, 24);
+    assert_eq!(feed(&mut emulator, "ab\x1b[6n\x1b[5ncd\x1b[6n"), b"\x1b[1;3R\x1b[0n\x1b[1;5R");
+}
+
+#[test]
+fn nothing_the_output_chose_comes_back() {
+    let secret = "reboot";
+    for bytes in [
+        format!("\x1b]2;{secret}\x07\x1b[21t\x1b[20t"),
+        format!("\x1bk{secret}\x1b\\\x1b[21t"),
+        format!("\x1b]2;{secret}\x07\x1b[22t\x1b[23t\x1b[21t"),
+        format!("\x1bP$q{secret}\x1b\\"),
+        format!("\x1bP+q{secret}\x1b\\"),
+        format!("\x1b]52;c;{secret}\x07\x1b]52;c;?\x07"),
+        format!("\x1b]4;{secret};?\x07\x1b]10;{secret}\x07"),
+        format!("\x1b]8;;{secret}\x07\x05"),
+    ] {
+        let mut emulator = terminal(80, 24);
+        let replies = feed(&mut emulator, &bytes);
+        assert!(!String::from_utf8_lossy(&replies).contains(secret), "{bytes:?}");
+    }
+}
+
+#[test]
+fn excess_answers_are_dropped_and_counted() {
+    let mut emulator = terminal(80, 24);
+    let query = format!("\x1b]4{}\x07", ";1;?".repeat(15));
+    let replies = emulator.feed(Duration::ZERO, query.as_bytes());
+    assert!(replies.bytes.len() <= 4 * query.len());
+    let each = "\x1b]4;1;rgb:cdcd/0000/0000\x07".len();
+    assert_eq!(replies.bytes.len() % each, 0, "only whole answers are given");
+    assert_eq!(replies.bytes.len() / each + replies.dropped as usize, 15);
+    assert!(replies.dropped > 0);
+}
+
+#[test]
+fn a_title_is_kept_and_pushed() {
+    let title = |bytes: &str| fed(20, 2, bytes).screen().title;
+    assert_eq!(title("\x1b]0;one\x07").as_deref(), Some("one"));
+    assert_eq!(title("\x1b]2;a;b\x1b\\").as_deref(), Some("a;b"));
+    assert_eq!(title("\x1bkone\x1b\\").as_deref(), Some("one"));
+    assert_eq!(title("\x1b]2;one\x07\x1b[22t\x1b]2;two\x07\x1b[23t").as_deref(), Some("one"));
+    assert_eq!(title("\x1b]2;one\x07\x1bc"), None);
+    assert_eq!(title("plain"), None);
+}

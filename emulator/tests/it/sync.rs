@@ -1,0 +1,75 @@
+//! Synchronized updates: whole frames, but never a frozen screen.
+
+use std::time::Duration;
+
+use crate::support::{feed, rows, terminal};
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+
+#[test]
+fn an_open_update_is_not_shown_and_a_closed_one_is() {
+    let mut emulator = terminal(20, 2);
+    emulator.feed(MS(0), b"old\x1b[?2026h\x1b[Hnew");
+    assert_eq!(rows(&mut emulator), ["old"]);
+    assert!(emulator.screen().modes.synchronized);
+    emulator.feed(MS(10), b"er\x1b[?2026l");
+    assert_eq!(rows(&mut emulator), ["newer"]);
+    assert_eq!(emulator.sync_deadline(), None);
+}
+
+#[test]
+fn an_update_open_for_more_than_150_ms_is_shown() {
+    let mut emulator = terminal(20, 2);
+    emulator.feed(MS(1_000), b"old\x1b[?2026h\x1b[Hnew");
+    assert_eq!(emulator.sync_deadline(), Some(MS(1_150)));
+    emulator.tick(MS(1_150));
+    assert_eq!(rows(&mut emulator), ["old"]);
+    emulator.tick(MS(1_151));
+    assert_eq!(rows(&mut emulator), ["new"]);
+    emulator.feed(MS(1_152), b"est");
+    assert_eq!(rows(&mut emulator), ["newest"]);
+}
+
+#[test]
+fn bytes_that_come_late_show_the_update_first() {
+    let mut emulator = terminal(20, 2);
+    emulator.feed(MS(0), b"\x1b[?2026hone");
+    emulator.feed(MS(151), b" two");
+    assert_eq!(rows(&mut emulator), ["one two"]);
+}
+
+#[test]
+fn beginning_again_does_not_prolong_an_update() {
+    let mut emulator = terminal(40, 2);
+    for at in 0..20 {
+        emulator.feed(MS(at * 10), b"\x1b[?2026hx");
+    }
+    assert_eq!(rows(&mut emulator), ["xxxxxxxxxxxxxxxx"], "shown after 150 ms, then held again");
+}
+
+#[test]
+fn a_read_that_must_be_current_flushes() {
+    let mut emulator = terminal(20, 2);
+    emulator.feed(MS(0), b"\x1b[?2026hab\x1b[6n");
+    assert_eq!(rows(&mut emulator), Vec::<String>::new());
+    assert_eq!(emulator.flush().bytes, b"\x1b[1;3R");
+    assert_eq!(rows(&mut emulator), ["ab"]);
+}
+
+#[test]
+fn an_update_without_end_is_bounded() {
+    let mut emulator = terminal(20, 2);
+    feed(&mut emulator, b"\x1b[?2026h");
+    for _ in 0..40 {
+        feed(&mut emulator, vec![b'x'; 64 << 10]);
+    }
+    assert!(emulator.heap_bytes() < 4 << 20, "{}", emulator.heap_bytes());
+    assert_eq!(rows(&mut emulator)[0], "x".repeat(20), "the bound shows what came");
+}
+
+#[test]
+fn two_updates_in_one_chunk_are_both_shown() {
+    let mut emulator = terminal(20, 2);
+    feed(&mut emulator, b"\x1b[?2026ha\x1b[?2026lb\x1b[?2026hc\x1b[?2026ld");
+    assert_eq!(rows(&mut emulator), ["abcd"]);
+}
