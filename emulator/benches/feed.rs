@@ -38,7 +38,13 @@ fn main() {
         let spread = bare.iter().copied().fold(0.0, f64::max) / bare.iter().copied().fold(f64::MAX, f64::min) - 1.0;
         let (bare, ours) = (median(bare), median(ours));
         let speed = |seconds: f64| stream.len() as f64 / seconds / 1e6;
-        println!("{name:<14} {:>10.1} {:>10.1} {:>7.2} {:>7.0}%", speed(bare), speed(ours), bare / ours, spread * 100.0);
+        println!(
+            "{name:<14} {:>10.1} {:>10.1} {:>7.2} {:>7.0}%",
+            speed(bare),
+            speed(ours),
+            bare / ours,
+            spread * 100.0
+        );
         ratios.push(bare / ours);
     }
     let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();

@@ -220,7 +220,8 @@ impl History {
 
     /// Why the line of this number is gone, if it is.
     pub(crate) fn loss_of(&self, number: u64) -> Option<Loss> {
-        (number < self.oldest).then(|| if number < self.cleared_below { Loss::Cleared } else { Loss::Limit })
+        let loss = if number < self.cleared_below { Loss::Cleared } else { Loss::Limit };
+        (number < self.oldest).then_some(loss)
     }
 
     /// Opens the writer of the next line. The line exists once [`LineWriter::finish`] was called; what is over the

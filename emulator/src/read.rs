@@ -406,7 +406,8 @@ mod tests {
             let mut ends = ends.to_vec();
             map_row_ends(before, after, &mut ends);
             let mut start = 0;
-            let rows: Vec<String> = ends.iter().map(|&end| after[std::mem::replace(&mut start, end)..end].to_owned()).collect();
+            let rows: Vec<String> =
+                ends.iter().map(|&end| after[std::mem::replace(&mut start, end)..end].to_owned()).collect();
             rows
         };
         assert_eq!(split("key=abcdefgh rest", "key=[masked] rest", &[8, 16, 17]), ["key=[masked]", " res", "t"]);

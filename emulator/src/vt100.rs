@@ -12,9 +12,7 @@ use ::vt100::{Callbacks, Parser};
 use crate::engine::{Engine, Limits};
 use crate::history::History;
 use crate::reply::Replies;
-use crate::screen::{
-    Attributes, Buffer, Cell, Color, Cursor, CursorShape, Modes, Mouse, Row, Screen, Style, Width,
-};
+use crate::screen::{Attributes, Buffer, Cell, Color, Cursor, CursorShape, Modes, Mouse, Row, Screen, Style, Width};
 use crate::size::Size;
 use crate::title::Titles;
 
@@ -107,10 +105,7 @@ impl Vt100 {
 
 /// Rows first, as the crate wants them; a [`Size`] is never zero.
 fn dimensions(size: Size) -> (NonZeroU16, NonZeroU16) {
-    (
-        NonZeroU16::new(size.rows()).unwrap_or(NonZeroU16::MIN),
-        NonZeroU16::new(size.cols()).unwrap_or(NonZeroU16::MIN),
-    )
+    (NonZeroU16::new(size.rows()).unwrap_or(NonZeroU16::MIN), NonZeroU16::new(size.cols()).unwrap_or(NonZeroU16::MIN))
 }
 
 impl Engine for Vt100 {
@@ -259,12 +254,7 @@ fn plain_cell(cell: &::vt100::Cell) -> Cell {
         } else {
             Width::Single
         },
-        style: Style {
-            fg: color(cell.fgcolor()),
-            bg: color(cell.bgcolor()),
-            underline_color: None,
-            attributes,
-        },
+        style: Style { fg: color(cell.fgcolor()), bg: color(cell.bgcolor()), underline_color: None, attributes },
         link: None,
     }
 }

@@ -185,7 +185,10 @@ fn check(folder: &Path, arguments: &ReplayArguments) -> Result<Outcome, Failure>
         differences.iter().try_for_each(show_difference)?;
     }
     let same = compared - different;
-    print::line(&format!("{} recordings, {compared} expectations: {same} as expected, {different} different", fixtures.len()))?;
+    print::line(&format!(
+        "{} recordings, {compared} expectations: {same} as expected, {different} different",
+        fixtures.len()
+    ))?;
     Ok(if different == 0 { Outcome::Done } else { Outcome::Differences })
 }
 

@@ -51,7 +51,8 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Recording, Problem> {
         Problem::at(line, "not UTF-8 text, so not an asciicast; rename it if it is a plain capture")
     })?;
     let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
-    let (number, first) = lines.next().ok_or_else(|| Problem::at(1, "the file is empty: an asciicast header is missing"))?;
+    let (number, first) =
+        lines.next().ok_or_else(|| Problem::at(1, "the file is empty: an asciicast header is missing"))?;
     // Version 1 may be spread over lines: then the first line alone is not JSON, but the whole file is.
     let header: Header = serde_json::from_str(first).or_else(|error| {
         serde_json::from_str::<Header>(text)
@@ -88,10 +89,7 @@ fn old_events(stdout: Vec<(f64, String)>) -> Result<Vec<Event>, Problem> {
     Ok(events)
 }
 
-fn event_lines<'a>(
-    lines: impl Iterator<Item = (usize, &'a str)>,
-    times: Times,
-) -> Result<Vec<Event>, Problem> {
+fn event_lines<'a>(lines: impl Iterator<Item = (usize, &'a str)>, times: Times) -> Result<Vec<Event>, Problem> {
     let mut clock = Duration::ZERO;
     let mut events = Vec::new();
     for (number, line) in lines {
@@ -144,7 +142,8 @@ mod tests {
 
     #[test]
     fn every_version_gives_the_same_events() {
-        let resize = Event { at: Duration::from_millis(750), action: Action::Resize(Size::new(40, 10).unwrap_or_default()) };
+        let resize =
+            Event { at: Duration::from_millis(750), action: Action::Resize(Size::new(40, 10).unwrap_or_default()) };
         let v1 = "{\"version\": 1, \"width\": 20, \"height\": 5,\n \"stdout\": [[0.5, \"a\"], [0.25, \"b\"]]}";
         let v2 = "{\"version\":2,\"width\":20,\"height\":5}\n[0.5,\"o\",\"a\"]\n[0.6,\"i\",\"x\"]\n\n[0.75,\"o\",\"b\"]\n[0.75,\"r\",\"40x10\"]\n";
         let v3 = "{\"version\":3,\"term\":{\"cols\":20,\"rows\":5}}\n[0.5,\"o\",\"a\"]\n# note\n[0.25,\"o\",\"b\"]\n[0,\"r\",\"40x10\"]\n[0,\"x\",\"0\"]\n";

@@ -67,9 +67,9 @@ impl Random {
 }
 
 const WORDS: &[&str] = &[
-    "and", "branch", "checked", "driver", "elapsed", "finished", "grid", "header", "input", "jobs", "keys",
-    "linking", "marker", "number", "output", "parser", "queue", "reading", "session", "terminal", "until",
-    "verified", "waiting", "xdg", "yielded", "zeroed",
+    "and", "branch", "checked", "driver", "elapsed", "finished", "grid", "header", "input", "jobs", "keys", "linking",
+    "marker", "number", "output", "parser", "queue", "reading", "session", "terminal", "until", "verified", "waiting",
+    "xdg", "yielded", "zeroed",
 ];
 const FILES: &[&str] =
     &["src/cli/mod.rs", "emulator/src/lines.rs", "tests/it/main.rs", "lib/term/grid.c", "include/cell.h"];
@@ -122,7 +122,10 @@ fn tui_redraw(random: &mut Random, n: usize) -> String {
     for cpu in 1..=4 {
         let fill = random.below(40);
         let bar = "|".repeat(fill);
-        let _ = write!(frame, "\x1b[{cpu};3H\x1b[36m{cpu}\x1b[1;39m[\x1b[32m{bar}\x1b[{cpu};52H\x1b[1;30m{fill:>4}%\x1b[0m]\x1b[K");
+        let _ = write!(
+            frame,
+            "\x1b[{cpu};3H\x1b[36m{cpu}\x1b[1;39m[\x1b[32m{bar}\x1b[{cpu};52H\x1b[1;30m{fill:>4}%\x1b[0m]\x1b[K"
+        );
     }
     let _ = write!(frame, "\x1b[6;1H\x1b[30;42m{:<COLS$}\x1b[0m", "    PID USER      PRI  NI  VIRT   RES COMMAND");
     for row in 7..ROWS {

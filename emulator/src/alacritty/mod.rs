@@ -225,8 +225,6 @@ impl Engine for Alacritty {
     }
 
     fn heap_bytes(&self) -> usize {
-        self.parser.heap_bytes()
-            + self.machine.history.heap_bytes()
-            + self.held.as_ref().map_or(0, Held::heap_bytes)
+        self.parser.heap_bytes() + self.machine.history.heap_bytes() + self.held.as_ref().map_or(0, Held::heap_bytes)
     }
 }

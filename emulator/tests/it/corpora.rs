@@ -84,7 +84,9 @@ fn run(corpus: &Path, case: &Case) -> Vec<(&'static str, bool)> {
     let rows = read(Mode::Viewport, false);
     let wanted = expected(&case.expect);
     let passed = match &case.only_rows {
-        Some(only) => only.iter().all(|&row| rows.get(row).map_or("", String::as_str) == wanted.get(row).map_or("", String::as_str)),
+        Some(only) => only
+            .iter()
+            .all(|&row| rows.get(row).map_or("", String::as_str) == wanted.get(row).map_or("", String::as_str)),
         None => rows == wanted,
     };
     let mut views = vec![("", passed)];
@@ -111,9 +113,8 @@ fn play(corpus: &Path, case: &Case) -> Emulator {
 
 /// Output and resizes of an asciicast, whatever its version; times do not matter here.
 fn play_cast(emulator: &mut Emulator, text: &str) {
-    let header: serde_json::Value = serde_json::from_str(text)
-        .or_else(|_| serde_json::from_str(text.lines().next().unwrap_or_default()))
-        .unwrap();
+    let header: serde_json::Value =
+        serde_json::from_str(text).or_else(|_| serde_json::from_str(text.lines().next().unwrap_or_default())).unwrap();
     for entry in header["stdout"].as_array().into_iter().flatten() {
         emulator.feed(Duration::ZERO, entry[1].as_str().unwrap().as_bytes());
     }

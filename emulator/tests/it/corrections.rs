@@ -32,7 +32,12 @@ const CASES: &[Case] = &[
     ("DECSCA does not protect from ED", (4, 1), "\x1b[1\"qAB\x1b[2K", &[]),
     ("SL shifts the region left", (6, 2), "abcdef\r\nghijkl\x1b[2 @", &["cdef", "ijkl"]),
     ("SR shifts the region right", (6, 2), "abcdef\r\nghijkl\x1b[2 A", &["  abcd", "  ghij"]),
-    ("SR does nothing outside the margins", (4, 3), "abcd\r\nefgh\r\nijkl\x1b[1;2r\x1b[3;1H\x1b[2 A", &["abcd", "efgh", "ijkl"]),
+    (
+        "SR does nothing outside the margins",
+        (4, 3),
+        "abcd\r\nefgh\r\nijkl\x1b[1;2r\x1b[3;1H\x1b[2 A",
+        &["abcd", "efgh", "ijkl"],
+    ),
     ("DECIC inserts columns", (6, 2), "abcdef\r\nghijkl\x1b[1;3H\x1b[2'}", &["ab  cd", "gh  ij"]),
     ("DECDC deletes columns", (6, 2), "abcdef\r\nghijkl\x1b[1;3H\x1b[2'~", &["abef", "ghkl"]),
     ("a tab with a wrap pending does not wrap", (10, 2), "0123456789\tx", &["0123456789", "x"]),

@@ -64,10 +64,13 @@ fn looks_survive_in_every_attribute() {
 fn a_final_line_never_changes() {
     let mut emulator = fed(20, 5, format!("{}\r\n{}", "w".repeat(50), numbered(1..50)));
     emulator.shrink();
-    let texts = |emulator: &kpty_emulator::Emulator| (0..40).map(|n| emulator.styled_line(n).unwrap().text).collect::<Vec<_>>();
+    let texts =
+        |emulator: &kpty_emulator::Emulator| (0..40).map(|n| emulator.styled_line(n).unwrap().text).collect::<Vec<_>>();
     let before = texts(&emulator);
     assert_eq!(before[0], "w".repeat(50));
-    for step in ["\x1b[2J", "\x1b[?1049h\x1b[2Jx\x1b[?1049l", "\x1b[H\x1b[10L", "\x1b[1;1H\x1bM\x1bM", "more\r\nand more"] {
+    for step in
+        ["\x1b[2J", "\x1b[?1049h\x1b[2Jx\x1b[?1049l", "\x1b[H\x1b[10L", "\x1b[1;1H\x1bM\x1bM", "more\r\nand more"]
+    {
         feed(&mut emulator, step);
         emulator.resize(size(7, 3));
         emulator.resize(size(90, 40));

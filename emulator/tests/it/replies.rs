@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::support::{feed, fed, terminal};
+use crate::support::{fed, feed, terminal};
 
 #[test]
 fn every_query_is_answered() {
