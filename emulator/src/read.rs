@@ -83,7 +83,8 @@ impl Request {
     }
 }
 
-/// Sees every logical line of a read whole and in order; `None` leaves it as it is.
+/// Sees every logical line of a read whole and in order, also the unchanged ones between two lines of a delta; `None`
+/// leaves a line as it is.
 pub type LineFilter<'a> = dyn FnMut(&str) -> Option<String> + 'a;
 
 /// What a read found.
@@ -222,18 +223,23 @@ impl Page {
         request: &Request,
         mut filter: Option<&mut LineFilter<'_>>,
     ) {
+        let (Some(&first), Some(&last)) = (choice.numbers.first(), choice.numbers.last()) else { return };
+        let lead = if filter.is_some() { request.filter_lead } else { 0 };
+        let mut chosen = choice.numbers.iter().copied().peekable();
         let mut line = String::new();
         let mut row_ends = Vec::new();
-        if let (Some(filter), Some(&first)) = (filter.as_mut(), choice.numbers.first()) {
-            for number in first.saturating_sub(request.filter_lead).max(lines.oldest())..first {
-                line.clear();
-                lines.push_text(number, &mut line);
-                filter(&line);
+        for number in first.saturating_sub(lead).max(lines.oldest())..=last {
+            let is_chosen = chosen.next_if_eq(&number).is_some();
+            if !is_chosen && filter.is_none() {
+                continue;
             }
-        }
-        for &number in &choice.numbers {
             lines.read_rows(number, &mut line, &mut row_ends);
-            if let Some(filtered) = filter.as_mut().and_then(|filter| filter(&line)) {
+            // Also lines that are not returned pass the filter: what it carries must not jump over them.
+            let filtered = filter.as_mut().and_then(|filter| filter(&line));
+            if !is_chosen {
+                continue;
+            }
+            if let Some(filtered) = filtered {
                 map_row_ends(&line, &filtered, &mut row_ends);
                 line = filtered;
             }

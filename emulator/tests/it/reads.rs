@@ -178,3 +178,17 @@ fn an_empty_terminal_reads_as_nothing() {
     assert_eq!((answer.text.as_str(), answer.lines().count()), ("", 0));
     assert_eq!((answer.first_line, answer.next_line, answer.oldest_line), (0, 0, 0));
 }
+
+#[test]
+fn a_filter_sees_the_lines_between_two_of_a_delta() {
+    let mut emulator = fed(20, 6, "BEGIN\r\nkey1\r\nkey2\r\nkey3\r\nEND");
+    let marker = emulator.read(&Request::new(Mode::Delta { since: None }), None).delta.map(|delta| delta.marker);
+    feed(&mut emulator, "\x1b[2;1Hkey0\x1b[6;1Hafter");
+    let mut inside = false;
+    let mut filter = |line: &str| {
+        inside = (inside || line == "BEGIN") && line != "END";
+        inside.then(|| "*".to_owned())
+    };
+    let request = Request { filter_lead: 5, ..Request::new(Mode::Delta { since: marker }) };
+    assert_eq!(emulator.read(&request, Some(&mut filter)).text, "*\nafter");
+}
