@@ -12,7 +12,7 @@ use std::time::Duration;
 use kpty_emulator::{Emulator, Mode, Request, Settings};
 use serde::Deserialize;
 
-use crate::support::size;
+use crate::support::{cast_events, play_event, size};
 
 const KNOWN_FAILURES: &str = include_str!("known-failures.txt");
 
@@ -103,36 +103,14 @@ fn play(corpus: &Path, case: &Case) -> Emulator {
     let bytes = fs::read(corpus.join(&case.r#in)).unwrap();
     let mut emulator = Emulator::new(Settings { size: size(case.cols, case.rows), ..Settings::default() });
     if case.r#in.ends_with(".cast") {
-        play_cast(&mut emulator, std::str::from_utf8(&bytes).unwrap());
+        for event in cast_events(std::str::from_utf8(&bytes).unwrap()) {
+            play_event(&mut emulator, &event);
+        }
     } else {
         emulator.feed(Duration::ZERO, &bytes);
     }
     emulator.flush();
     emulator
-}
-
-/// Output and resizes of an asciicast, whatever its version; times do not matter here.
-fn play_cast(emulator: &mut Emulator, text: &str) {
-    let header: serde_json::Value =
-        serde_json::from_str(text).or_else(|_| serde_json::from_str(text.lines().next().unwrap_or_default())).unwrap();
-    for entry in header["stdout"].as_array().into_iter().flatten() {
-        emulator.feed(Duration::ZERO, entry[1].as_str().unwrap().as_bytes());
-    }
-    if header["version"] == 1 {
-        return;
-    }
-    for line in text.lines().skip(1).filter(|line| line.starts_with('[')) {
-        let event: serde_json::Value = serde_json::from_str(line).unwrap();
-        let data = event[2].as_str().unwrap_or_default();
-        match event[1].as_str() {
-            Some("o") => drop(emulator.feed(Duration::ZERO, data.as_bytes())),
-            Some("r") => {
-                let (cols, rows) = data.split_once('x').unwrap();
-                emulator.resize(size(cols.parse().unwrap(), rows.parse().unwrap()));
-            }
-            _ => (),
-        }
-    }
 }
 
 fn trimmed<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {

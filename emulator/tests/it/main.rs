@@ -11,6 +11,7 @@ mod history;
 mod markers;
 mod properties;
 mod reads;
+mod recordings;
 mod replies;
 mod stream;
 mod support;

@@ -1,13 +1,12 @@
 //! Laws that hold for every stream.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kpty_emulator::{Answer, Buffer, Emulator, Limits, MarkerId, Mode, Replies, Request, Screen};
+use kpty_emulator::{Answer, Emulator, Limits, Mode, Replies, Request, Screen};
 use proptest::prelude::*;
 
 use crate::stream::{fragment, gentle_fragment, stream};
-use crate::support::{feed, full, limited, size, terminal};
+use crate::support::{Reader, feed, full, limited, size, terminal};
 
 /// Cases of one law; a soak asks for more.
 fn cases() -> ProptestConfig {
@@ -191,42 +190,5 @@ proptest! {
                 prop_assert!(whole.text.ends_with(&answer.text), "{:?} of {:?}", answer.text, whole.text);
             }
         }
-    }
-}
-
-/// Somebody who follows by deltas.
-#[derive(Default)]
-struct Reader {
-    marker: Option<MarkerId>,
-    main: BTreeMap<u64, String>,
-    alternate: BTreeMap<u64, String>,
-    /// Number after the last main line that was seen.
-    end: u64,
-    has_seen_main: bool,
-}
-
-impl Reader {
-    fn read(&mut self, emulator: &mut Emulator) {
-        let answer = emulator.read(&Request::new(Mode::Delta { since: self.marker }), None);
-        let delta = answer.delta.unwrap();
-        let lines = match answer.buffer {
-            Buffer::Main => &mut self.main,
-            Buffer::Alternate => &mut self.alternate,
-        };
-        lines.extend(answer.line_numbers.iter().copied().zip(answer.lines().map(str::to_owned)));
-        lines.retain(|number, _| (answer.oldest_line..answer.next_line).contains(number));
-        let held: Vec<(u64, String)> = lines.iter().map(|(number, text)| (*number, text.clone())).collect();
-        assert_eq!(held, full(emulator), "what the reader holds and what a full read gives");
-        if answer.buffer == Buffer::Main {
-            if self.has_seen_main {
-                let missed = answer.oldest_line.saturating_sub(self.end);
-                assert_eq!(delta.missed_lines, Some(missed));
-                assert_eq!(delta.marker_disposed, missed > 0);
-                assert_eq!(delta.loss.is_some(), missed > 0);
-            }
-            self.end = answer.next_line;
-            self.has_seen_main = true;
-        }
-        self.marker = Some(delta.marker);
     }
 }

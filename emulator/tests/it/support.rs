@@ -1,8 +1,9 @@
 //! What the tests share.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kpty_emulator::{Emulator, Limits, Mode, Request, Settings, Size};
+use kpty_emulator::{Buffer, Emulator, Limits, MarkerId, Mode, Request, Settings, Size};
 
 pub(crate) fn size(cols: u16, rows: u16) -> Size {
     Size::new(cols, rows).unwrap()
@@ -51,4 +52,74 @@ pub(crate) fn full(emulator: &mut Emulator) -> Vec<(u64, String)> {
 /// `count` lines of the form `line N`.
 pub(crate) fn numbered(range: std::ops::Range<usize>) -> String {
     range.map(|number| format!("line {number}\r\n")).collect()
+}
+
+/// What happens in a recording.
+pub(crate) enum CastEvent {
+    Output(Vec<u8>),
+    Resize(Size),
+}
+
+/// Output and resizes of an asciicast, whatever its version; times do not matter here.
+pub(crate) fn cast_events(text: &str) -> Vec<CastEvent> {
+    let header: serde_json::Value =
+        serde_json::from_str(text).or_else(|_| serde_json::from_str(text.lines().next().unwrap_or_default())).unwrap();
+    let output = |value: &serde_json::Value| CastEvent::Output(value.as_str().unwrap().as_bytes().to_vec());
+    if header["version"] == 1 {
+        return header["stdout"].as_array().unwrap().iter().map(|entry| output(&entry[1])).collect();
+    }
+    let events = text.lines().skip(1).filter(|line| line.starts_with('['));
+    let events = events.map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    events
+        .filter_map(|event| match event[1].as_str() {
+            Some("o") => Some(output(&event[2])),
+            Some("r") => {
+                let (cols, rows) = event[2].as_str().unwrap().split_once('x').unwrap();
+                Some(CastEvent::Resize(size(cols.parse().unwrap(), rows.parse().unwrap())))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+pub(crate) fn play_event(emulator: &mut Emulator, event: &CastEvent) {
+    match event {
+        CastEvent::Output(bytes) => drop(feed(emulator, bytes)),
+        CastEvent::Resize(size) => emulator.resize(*size),
+    }
+}
+
+/// Somebody who follows by deltas and checks the law after every read.
+#[derive(Default)]
+pub(crate) struct Reader {
+    marker: Option<MarkerId>,
+    main: BTreeMap<u64, String>,
+    alternate: BTreeMap<u64, String>,
+    /// Number after the last main line that was seen.
+    end: Option<u64>,
+}
+
+impl Reader {
+    pub(crate) fn read(&mut self, emulator: &mut Emulator) {
+        let answer = emulator.read(&Request::new(Mode::Delta { since: self.marker }), None);
+        let delta = answer.delta.unwrap();
+        let lines = match answer.buffer {
+            Buffer::Main => &mut self.main,
+            Buffer::Alternate => &mut self.alternate,
+        };
+        lines.extend(answer.line_numbers.iter().copied().zip(answer.lines().map(str::to_owned)));
+        lines.retain(|number, _| (answer.oldest_line..answer.next_line).contains(number));
+        let held: Vec<(u64, String)> = lines.iter().map(|(number, text)| (*number, text.clone())).collect();
+        assert_eq!(held, full(emulator), "what the reader holds and what a full read gives");
+        if answer.buffer == Buffer::Main {
+            if let Some(end) = self.end {
+                let missed = answer.oldest_line.saturating_sub(end);
+                assert_eq!(delta.missed_lines, Some(missed));
+                assert_eq!(delta.marker_disposed, missed > 0);
+                assert_eq!(delta.loss.is_some(), missed > 0);
+            }
+            self.end = Some(answer.next_line);
+        }
+        self.marker = Some(delta.marker);
+    }
 }
