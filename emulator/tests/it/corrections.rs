@@ -109,7 +109,7 @@ fn an_emptied_row_no_longer_continues_the_one_above() {
 fn a_background_does_not_come_back_after_a_resize() {
     let mut emulator = fed(4, 2, "\x1b[44m\x1b[2J\x1b[m");
     emulator.resize(crate::support::size(8, 2));
-    crate::support::feed(&mut emulator, "\r\n\r\n\r\n\r\n");
+    crate::support::feed(&mut emulator, "\x1b[H\x1b[2M");
     let plain = |row: &kpty_emulator::Row| row.cells.iter().all(|cell| cell.style == Default::default());
     assert!(emulator.screen().rows.iter().all(plain), "{:?}", emulator.screen().rows);
 }
