@@ -6,7 +6,7 @@
 
 use alacritty_terminal::grid::Dimensions;
 use alacritty_terminal::grid::Grid;
-use alacritty_terminal::index::Line;
+use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::cell::{Cell, Flags};
 
 use super::cells;
@@ -192,11 +192,10 @@ impl Machine {
     /// On a screen that does not reflow, a narrower edge may have cut a wide character in two.
     fn clear_cut_characters(&mut self) {
         let grid = self.term.grid_mut();
-        for line in 0..grid.screen_lines() as i32 {
-            if let Some(last) = grid[Line(line)].last_mut()
-                && last.flags.contains(Flags::WIDE_CHAR)
-            {
-                last.clear_wide();
+        let last = Column(grid.columns() - 1);
+        for line in (0..grid.screen_lines() as i32).map(Line) {
+            if grid[line][last].flags.contains(Flags::WIDE_CHAR) {
+                grid[line][last].clear_wide();
             }
         }
     }
