@@ -111,7 +111,7 @@ impl Emulator {
     /// Takes what the program wrote, cut anywhere. `now` is the caller's clock, from any fixed start; it only
     /// serves to show a synchronized update that stays open for too long.
     pub fn feed(&mut self, now: Duration, bytes: &[u8]) -> Replies {
-        self.generation += 1;
+        self.generation += u64::from(!bytes.is_empty() || self.is_due(now));
         self.engine.feed(now, bytes)
     }
 
@@ -122,13 +122,17 @@ impl Emulator {
 
     /// Shows a synchronized update that has been open for more than 150 ms.
     pub fn tick(&mut self, now: Duration) -> Replies {
-        self.generation += 1;
+        self.generation += u64::from(self.is_due(now));
         self.engine.tick(now)
+    }
+
+    fn is_due(&self, now: Duration) -> bool {
+        self.sync_deadline().is_some_and(|deadline| now > deadline)
     }
 
     /// Shows an open synchronized update at once. For a read that must be current.
     pub fn flush(&mut self) -> Replies {
-        self.generation += 1;
+        self.generation += u64::from(self.sync_deadline().is_some());
         self.engine.flush()
     }
 
@@ -151,7 +155,7 @@ impl Emulator {
         self.engine.resize(size);
     }
 
-    /// Counts changes: two equal values mean that nothing happened in between.
+    /// Counts what happened to the terminal: two equal values mean that it shows the same.
     pub fn generation(&self) -> u64 {
         self.generation
     }

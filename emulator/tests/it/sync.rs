@@ -73,3 +73,24 @@ fn two_updates_in_one_chunk_are_both_shown() {
     feed(&mut emulator, b"\x1b[?2026ha\x1b[?2026lb\x1b[?2026hc\x1b[?2026ld");
     assert_eq!(rows(&mut emulator), ["abcd"]);
 }
+
+#[test]
+fn the_generation_tells_whether_anything_happened() {
+    let mut emulator = terminal(20, 2);
+    let mut last = emulator.generation();
+    let mut moved = |emulator: &kpty_emulator::Emulator| std::mem::replace(&mut last, emulator.generation()) != last;
+    emulator.tick(MS(1));
+    emulator.flush();
+    emulator.feed(MS(1), b"");
+    assert!(!moved(&emulator));
+    emulator.feed(MS(2), b"\x1b[?2026hx");
+    assert!(moved(&emulator));
+    emulator.tick(MS(100));
+    assert!(!moved(&emulator));
+    emulator.tick(MS(200));
+    assert!(moved(&emulator));
+    emulator.resize(crate::support::size(20, 2));
+    assert!(!moved(&emulator));
+    emulator.resize(crate::support::size(21, 2));
+    assert!(moved(&emulator));
+}
