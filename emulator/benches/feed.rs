@@ -18,6 +18,7 @@ use crate::support::{Bare, COLS, ROWS, Ring, median, thread_time};
 const PIECE: usize = 64 << 10;
 
 fn main() {
+    #[expect(clippy::disallowed_methods, reason = "a benchmark is set by its environment")]
     let setting = |name: &str, default: usize| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default);
     let rounds = setting("KPTY_BENCH_ROUNDS", 5);
     let size = setting("KPTY_BENCH_MIB", 8) << 20;

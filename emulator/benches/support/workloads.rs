@@ -27,6 +27,7 @@ pub(crate) const WORKLOADS: [(&str, Unit); 13] = [
 ];
 
 /// At least `size` bytes of a workload, in whole units.
+#[allow(clippy::disallowed_methods, reason = "a benchmark is set by its environment")]
 pub(crate) fn bytes(name: &str, size: usize) -> Vec<u8> {
     if let Some(folder) = std::env::var_os("KPTY_WORKLOADS") {
         let path = std::path::Path::new(&folder).join(format!("{name}.bin"));
