@@ -32,6 +32,8 @@ pub enum Error {
     },
     /// A terminal size outside the bounds.
     Size(SizeError),
+    /// The answer could not be written.
+    Output(io::Error),
     /// Options that do not go together.
     Usage(String),
 }
@@ -52,6 +54,7 @@ impl fmt::Display for Error {
             }
             Self::Recording { path, line: None, problem } => write!(f, "{}: {problem}", path.display()),
             Self::Size(error) => error.fmt(f),
+            Self::Output(cause) => write!(f, "cannot write to standard output: {cause}"),
             Self::Usage(message) => f.write_str(message),
         }
     }

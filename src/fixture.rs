@@ -18,6 +18,8 @@ use crate::replay::Player;
 /// The expectations a recording may have: suffix, what is read, and whether wrapped rows are joined.
 const VIEWS: [(&str, Mode, bool); 3] =
     [("viewport", Mode::Viewport, false), ("tail", Mode::Tail, true), ("full", Mode::Full, true)];
+/// What a size file says.
+const SIZE_EXAMPLE: &str = r#"{"cols": 80, "rows": 24}"#;
 /// Lines of a `tail` expectation.
 const TAIL_LINES: usize = 40;
 
@@ -128,13 +130,24 @@ impl Fixture {
 }
 
 fn read_size(path: &Path) -> Result<Size> {
-    let text = fs::read_to_string(path).map_err(|cause| Error::file("read", path, cause))?;
+    let text = fs::read_to_string(path).map_err(|cause| match cause.kind() {
+        ErrorKind::NotFound => Error::Recording {
+            path: path.with_extension("bytes"),
+            line: None,
+            problem: format!("its size is missing: write {SIZE_EXAMPLE} to {}", path.display()),
+        },
+        _ => Error::file("read", path, cause),
+    })?;
     let size: SizeFile = serde_json::from_str(&text).map_err(|error| Error::Recording {
         path: path.to_owned(),
         line: Some(error.line()),
-        problem: format!("a size like {{\"cols\": 80, \"rows\": 24}} is expected: {error}"),
+        problem: format!("a size like {SIZE_EXAMPLE} is expected: {error}"),
     })?;
-    Ok(Size::new(size.cols, size.rows)?)
+    Size::new(size.cols, size.rows).map_err(|error| Error::Recording {
+        path: path.to_owned(),
+        line: None,
+        problem: error.to_string(),
+    })
 }
 
 /// Lines without trailing blanks and trailing empty lines.

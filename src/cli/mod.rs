@@ -45,8 +45,12 @@ impl From<Error> for Failure {
 }
 
 impl From<std::io::Error> for Failure {
-    fn from(_: std::io::Error) -> Self {
-        Self::OutputClosed
+    fn from(error: std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Self::OutputClosed,
+            // A full disk, say: whoever asked must not take half an answer for a whole one.
+            _ => Self::Error(Error::Output(error)),
+        }
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) struct ReplayArguments {
     #[arg(long, value_enum, default_value = "viewport")]
     mode: ModeName,
 
-    /// The newest lines only
+    /// The newest lines only; a viewport is always whole
     #[arg(long, value_name = "N")]
     max_lines: Option<usize>,
 
@@ -50,7 +50,7 @@ pub(super) struct ReplayArguments {
     engine: EngineName,
 
     /// Stop at this moment of the recording; with --mode delta, compare it with the end
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     at: Option<f64>,
 
     /// Print a JSON object with line numbers, cursor and markers
@@ -58,11 +58,15 @@ pub(super) struct ReplayArguments {
     json: bool,
 
     /// Check a folder: NAME.cast, or NAME.bytes with NAME.json, beside NAME.viewport.txt, .tail.txt, .full.txt
-    #[arg(long, value_name = "DIR", conflicts_with = "file")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with_all = ["file", "cols", "rows", "mode", "max_lines", "no_merge", "at", "json"]
+    )]
     check: Option<PathBuf>,
 
     /// With --check: rewrite the expectations
-    #[arg(long, requires = "check")]
+    #[arg(long, requires = "check", conflicts_with = "file")]
     update: bool,
 }
 

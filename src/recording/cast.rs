@@ -58,7 +58,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Recording, Problem> {
         serde_json::from_str::<Header>(text)
             .ok()
             .filter(|header| header.version == 1)
-            .ok_or_else(|| Problem::at(number, format!("not an asciicast header: {error}")))
+            .ok_or_else(|| Problem::at(number, format!("not an asciicast header: {}", reason(&error))))
     })?;
     let size = size_of(&header).map_err(|what| Problem::at(number, what))?;
     let events = match header.version {
@@ -83,7 +83,9 @@ fn old_events(stdout: Vec<(f64, String)>) -> Result<Vec<Event>, Problem> {
     let mut clock = Duration::ZERO;
     let mut events = Vec::new();
     for (index, (delay, text)) in stdout.into_iter().enumerate() {
-        clock += seconds(delay).ok_or(Problem { line: None, what: format!("entry {index} has no valid delay") })?;
+        clock = seconds(delay)
+            .and_then(|delay| clock.checked_add(delay))
+            .ok_or_else(|| Problem { line: None, what: format!("entry {index} of stdout has no valid delay") })?;
         events.push(Event { at: clock, action: Action::Output(text.into_bytes()) });
     }
     Ok(events)
@@ -96,14 +98,14 @@ fn event_lines<'a>(lines: impl Iterator<Item = (usize, &'a str)>, times: Times) 
         if line.trim().is_empty() || line.starts_with('#') {
             continue;
         }
-        let (time, code, data): (f64, String, serde_json::Value) =
-            serde_json::from_str(line).map_err(|error| Problem::at(number, format!("not an event: {error}")))?;
-        let time = seconds(time).ok_or_else(|| Problem::at(number, "the time is not a number of seconds"))?;
-        clock = match times {
+        let (time, code, data): (f64, String, serde_json::Value) = serde_json::from_str(line)
+            .map_err(|error| Problem::at(number, format!("not an event: {}", reason(&error))))?;
+        let moment = seconds(time).and_then(|time| match times {
             // A time that goes back would reorder output: it counts as "at once".
-            Times::SinceStart => clock.max(time),
-            Times::SincePrevious => clock + time,
-        };
+            Times::SinceStart => Some(clock.max(time)),
+            Times::SincePrevious => clock.checked_add(time),
+        });
+        clock = moment.ok_or_else(|| Problem::at(number, "the time is not a number of seconds"))?;
         if let Some(action) = action(&code, &data).map_err(|what| Problem::at(number, what))? {
             events.push(Event { at: clock, action });
         }
@@ -126,6 +128,15 @@ fn parse_size(text: &str) -> Result<Size, String> {
     let (cols, rows) = text.split_once('x').ok_or_else(wrong)?;
     let parse = |number: &str| number.parse::<u16>().map_err(|_| wrong());
     Size::new(parse(cols)?, parse(rows)?).map_err(|error| error.to_string())
+}
+
+/// What the JSON parser says, without its own line number: it counts from the line that it was given.
+fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" at line ") {
+        Some((what, _)) => format!("{what} at column {}", error.column()),
+        None => text,
+    }
 }
 
 fn seconds(value: f64) -> Option<Duration> {
@@ -167,12 +178,15 @@ mod tests {
             ("{\"version\":2,\"width\":0,\"height\":5}".to_owned(), 1),
             (format!("{header}[0.1,\"o\",\"a\"]\n[0.2,\"o\""), 3),
             (format!("{header}[-1,\"o\",\"a\"]"), 2),
+            (format!("{header}[1e300,\"o\",\"a\"]"), 2),
             (format!("{header}[1,\"o\",7]"), 2),
             (format!("{header}[1,\"r\",\"big\"]"), 2),
             (format!("{header}[1,\"r\",\"9999x1\"]"), 2),
         ] {
             assert_eq!(parse(cast.as_bytes()).map_err(|problem| problem.line), Err(Some(line)), "{cast}");
         }
+        let long = "{\"version\":3,\"term\":{\"cols\":20,\"rows\":5}}\n[1e19,\"o\",\"a\"]\n[1e19,\"o\",\"b\"]";
+        assert_eq!(parse(long.as_bytes()).map_err(|p| p.line), Err(Some(3)), "times that add up to too much");
         assert_eq!(parse(b"{\"version\":2,\"width\":20,\"height\":5}\n\xff").map_err(|p| p.line), Err(Some(2)));
     }
 }
