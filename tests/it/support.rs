@@ -1,0 +1,89 @@
+//! Running the built `kpty`, and files to run it on.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// How a run of `kpty` ended.
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// The command, not yet started.
+pub(crate) fn command<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kpty"));
+    command.args(arguments);
+    command
+}
+
+/// Runs `kpty` to its end. A panic fails the test, whatever was expected.
+pub(crate) fn kpty<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Run {
+    finished(command(arguments).output().expect("kpty starts"))
+}
+
+/// The end of a run that has been waited for.
+pub(crate) fn finished(output: Output) -> Run {
+    let text = |bytes| String::from_utf8(bytes).expect("kpty writes UTF-8");
+    let (stdout, stderr) = (text(output.stdout), text(output.stderr));
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    Run { code: output.status.code().expect("kpty is not ended by a signal"), stdout, stderr }
+}
+
+/// Runs what must succeed without complaint. Returns what it printed.
+pub(crate) fn shown<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> String {
+    let run = kpty(arguments);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{}", run.stdout);
+    run.stdout
+}
+
+/// Runs what must be refused: exit code 2, nothing on standard output. Returns the first line of the message; what
+/// follows it may only be advice.
+pub(crate) fn refused<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> String {
+    let run = kpty(arguments);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{}", run.stderr);
+    run.stderr.lines().next().expect("a refusal has a message").to_owned()
+}
+
+/// A folder with files, gone when dropped.
+pub(crate) struct Folder(TempDir);
+
+impl Folder {
+    /// An empty folder.
+    pub(crate) fn new() -> Self {
+        Self(TempDir::new().expect("a temporary folder"))
+    }
+
+    /// The folder itself.
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Writes a file. Returns its path.
+    pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path().join(name);
+        fs::write(&path, content).expect("a writable temporary folder");
+        path
+    }
+
+    /// Reads a file back.
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path().join(name)).expect("a file that the test or kpty wrote")
+    }
+}
+
+/// Arguments of `kpty replay FILE …`, the rest split at blanks.
+pub(crate) fn replay(file: &Path, rest: &str) -> Vec<PathBuf> {
+    let mut arguments = vec![PathBuf::from("replay"), file.to_owned()];
+    arguments.extend(rest.split_whitespace().map(PathBuf::from));
+    arguments
+}
+
+/// The folder that holds the workspace's `Cargo.toml`.
+pub(crate) fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
