@@ -152,7 +152,7 @@ fn read_size(path: &Path) -> Result<Size> {
 
 /// Lines without trailing blanks and trailing empty lines.
 pub fn trimmed<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let mut lines: Vec<String> = lines.map(|line| line.trim_end().to_owned()).collect();
+    let mut lines: Vec<String> = lines.map(|line| line.trim_end_matches([' ', '\t', '\r']).to_owned()).collect();
     while lines.last().is_some_and(String::is_empty) {
         lines.pop();
     }

@@ -1,12 +1,12 @@
 //! The second opinion: the `vt100` crate behind the same trait.
 //!
-//! The only module that names it. It reads plain text: no replies, no reflow, no synchronized updates (it
-//! ignores them, which is harmless), and the count of lines that a clear threw away is not exact.
+//! The only module that names it. No replies, no reflow, no synchronized updates (it ignores them, which is harmless).
+//! Its history is the crate's own scrollback of rows, so what falls out is counted in rows instead of lines.
 
 use std::num::NonZeroU16;
 use std::time::Duration;
 
-use ::vt100::capture::{BasicFormattedCaptureState, RowContents};
+use ::vt100::capture::RowContents;
 use ::vt100::{Callbacks, Parser};
 
 use crate::engine::{Engine, Limits};
@@ -25,24 +25,13 @@ pub(crate) struct Vt100 {
     rows: Vec<(String, bool)>,
 }
 
-/// Receives what leaves the crate's own scrollback.
+/// Told by the crate what leaves its own scrollback.
 struct Fallen {
+    /// Holds no lines: only their number, counted in rows.
     history: History,
-    /// The text of a line whose last row has not fallen yet.
-    line: String,
-    capture: BasicFormattedCaptureState,
     rows: u64,
     titles: Titles,
     bells: u64,
-}
-
-impl Fallen {
-    fn finish_line(&mut self, text: &str) {
-        let mut writer = self.history.begin_line();
-        writer.text().push_str(text.trim_end());
-        writer.finish(false);
-        self.history.trim();
-    }
 }
 
 impl Callbacks for Fallen {
@@ -54,45 +43,24 @@ impl Callbacks for Fallen {
         self.titles.set(title);
     }
 
-    fn on_scroll(&mut self, contents: RowContents<'_>, alternate_screen: bool) {
-        if alternate_screen {
-            return;
+    fn on_scroll(&mut self, _: RowContents<'_>, alternate_screen: bool) {
+        if !alternate_screen {
+            self.rows += 1;
+            self.history.clear(self.history.next() + 1);
         }
-        let mut line = std::mem::take(&mut self.line);
-        // Writing to a String cannot fail.
-        let _ = contents.write_formatted_basic(&mut line, &mut self.capture);
-        self.rows += 1;
-        // The crate writes the newline of a line when the next one begins.
-        if let Some((finished, begun)) = line.split_once('\n') {
-            self.finish_line(&without_escapes(finished));
-            line = begun.to_owned();
-        }
-        self.line = line;
     }
-}
-
-/// The crate hands over fallen rows with colour sequences only; this takes them out again.
-fn without_escapes(text: &str) -> String {
-    let mut pieces = text.split('\x1b');
-    let mut plain = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        plain.push_str(piece.split_once('m').map_or("", |(_, rest)| rest));
-    }
-    plain
 }
 
 impl Vt100 {
     pub(crate) fn new(size: Size, limits: Limits) -> Self {
         let fallen = Fallen {
             history: History::new(limits.history_lines, limits.history_bytes),
-            line: String::new(),
-            capture: BasicFormattedCaptureState::new(),
             rows: 0,
             titles: Titles::default(),
             bells: 0,
         };
         let (rows, cols) = dimensions(size);
-        let parser = Parser::new_with_callbacks(rows, cols, limits.live_rows, fallen);
+        let parser = Parser::new_with_callbacks(rows, cols, limits.history_lines, fallen);
         Self { parser, size, epoch: 0, rows: Vec::new() }
     }
 

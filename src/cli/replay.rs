@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use kpty_emulator::{Answer, Buffer, EngineKind, Mode, Request, Size};
+use kpty_emulator::{Answer, Buffer, EngineKind, MarkerId, Mode, Request, Size, Which};
 use serde::Serialize;
 
 use super::{Failure, Outcome, print};
@@ -130,14 +130,20 @@ fn show(file: &Path, arguments: &ReplayArguments) -> Result<Outcome, Failure> {
 fn delta(player: &mut Player<'_>, at: Option<Duration>, arguments: &ReplayArguments) -> Answer {
     let since = at.and_then(|at| {
         player.play_until(at);
-        let request = Request { max_lines: Some(0), ..Request::new(Mode::Delta { since: None }) };
-        player.emulator().read(&request, None).delta.map(|delta| delta.marker)
+        // First the main screen, then the one that is shown: the marker must know both, whichever is shown at the end.
+        let main = mark(player, None, Which::Main);
+        mark(player, main, Which::Active)
     });
     player.play_to_end();
     player.emulator().read(&request(arguments, since), None)
 }
 
-fn request(arguments: &ReplayArguments, since: Option<kpty_emulator::MarkerId>) -> Request {
+fn mark(player: &mut Player<'_>, since: Option<MarkerId>, which: Which) -> Option<MarkerId> {
+    let request = Request { max_lines: Some(0), which, ..Request::new(Mode::Delta { since }) };
+    player.emulator().read(&request, None).delta.map(|delta| delta.marker)
+}
+
+fn request(arguments: &ReplayArguments, since: Option<MarkerId>) -> Request {
     let mode = match arguments.mode {
         ModeName::Viewport => Mode::Viewport,
         ModeName::Tail => Mode::Tail,
@@ -174,42 +180,40 @@ fn check(folder: &Path, arguments: &ReplayArguments) -> Result<Outcome, Failure>
         return Err(Error::Usage(message).into());
     }
     let (mut compared, mut different) = (0, 0);
+    let mut report = Vec::new();
     for fixture in &fixtures {
         if arguments.update {
-            for name in fixture.update(engine)? {
-                print::line(&format!("updated {name}"))?;
-            }
+            report.extend(fixture.update(engine)?.iter().map(|name| format!("updated {name}")));
         }
         let (views, differences) = fixture.check(engine)?;
         compared += views;
         different += differences.len();
         if views == 0 {
-            print::line(&format!("{}: nothing to compare with; --update writes it", fixture.name))?;
+            report.push(format!("{}: nothing to compare with; --update writes it", fixture.name));
         }
-        differences.iter().try_for_each(show_difference)?;
+        differences.iter().for_each(|difference| describe(difference, &mut report));
     }
     let same = compared - different;
-    print::line(&format!(
-        "{} recordings, {compared} expectations: {same} as expected, {different} different",
-        fixtures.len()
-    ))?;
-    Ok(if different == 0 { Outcome::Done } else { Outcome::Differences })
+    let recordings = fixtures.len();
+    report.push(format!("{recordings} recordings, {compared} expectations: {same} as expected, {different} different"));
+    let outcome = if different == 0 { Outcome::Done } else { Outcome::Differences };
+    match report.iter().try_for_each(|line| print::line(line)).map_err(Failure::from) {
+        // The verdict stands, also when nobody reads to the end.
+        Ok(()) | Err(Failure::OutputClosed) => Ok(outcome),
+        Err(failure) => Err(failure),
+    }
 }
 
-fn show_difference(difference: &Difference) -> std::io::Result<()> {
-    print::line(&format!("{} differs:", difference.expectation))?;
+fn describe(difference: &Difference, report: &mut Vec<String>) {
+    report.push(format!("{} differs:", difference.expectation));
     let rows = difference.expected.len().max(difference.got.len());
     for row in 0..rows {
         let (expected, got) = (difference.expected.get(row), difference.got.get(row));
         if expected != got {
-            for (sign, text) in [("-", expected), ("+", got)] {
-                if let Some(text) = text {
-                    print::line(&format!("  {:>4} {sign}{text}", row + 1))?;
-                }
-            }
+            let signed = [("-", expected), ("+", got)].into_iter().filter_map(|(sign, text)| Some((sign, text?)));
+            report.extend(signed.map(|(sign, text)| format!("  {:>4} {sign}{text}", row + 1)));
         }
     }
-    Ok(())
 }
 
 /// What `--json` prints.
