@@ -38,7 +38,7 @@ impl FromStr for EngineKind {
 pub struct Limits {
     /// Logical lines kept after they left the live rows.
     pub history_lines: usize,
-    /// Bytes of text those lines may take; the oldest go first.
+    /// Bytes that their text and looks may take; the oldest go first, about 64 KiB at a time.
     pub history_bytes: usize,
     /// Rows above the screen that stay as cells, so that a larger window can show them again.
     pub live_rows: usize,

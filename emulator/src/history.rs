@@ -112,7 +112,12 @@ impl Block {
     }
 
     fn is_full(&self) -> bool {
-        self.text.len() >= BLOCK_BYTES || self.ends.len() >= BLOCK_LINES
+        self.used_bytes() >= BLOCK_BYTES || self.ends.len() >= BLOCK_LINES
+    }
+
+    /// Bytes of text, line ends and looks.
+    fn used_bytes(&self) -> usize {
+        self.text.len() + size_of_val(&self.ends[..]) + size_of_val(&self.runs[..]) + size_of_val(&self.looks[..])
     }
 
     fn heap_bytes(&self) -> usize {
@@ -187,8 +192,8 @@ pub(crate) struct History {
     cleared_below: u64,
     max_lines: usize,
     max_bytes: usize,
-    /// Text bytes kept, by which the byte limit counts.
-    text_bytes: usize,
+    /// Bytes of text, line ends and looks in all blocks.
+    used_bytes: usize,
     /// Buffers of a block that was let go, used again for the next one.
     spare: Option<Block>,
 }
@@ -203,7 +208,7 @@ impl History {
             cleared_below: 0,
             max_lines,
             max_bytes,
-            text_bytes: 0,
+            used_bytes: 0,
             spare: None,
         }
     }
@@ -230,18 +235,22 @@ impl History {
         if self.blocks.back().is_none_or(Block::is_full) {
             self.open_block();
         }
-        let Self { blocks, next, text_bytes, .. } = self;
+        let Self { blocks, next, used_bytes, .. } = self;
         let last = blocks.len() - 1;
         let block = &mut blocks[last];
-        LineWriter { start: block.text.len(), block, next, text_bytes }
+        LineWriter { before: block.used_bytes(), block, next, used_bytes }
     }
 
     /// Lets go of the oldest lines that are over the limits.
     pub(crate) fn trim(&mut self) {
         let surplus = (self.next - self.oldest).saturating_sub(self.max_lines as u64);
         self.drop_oldest(surplus as usize);
-        while self.text_bytes > self.max_bytes && self.next - self.oldest > 1 {
-            self.drop_oldest(1);
+        // Whole blocks: the looks of a line cannot be told from those of its neighbours.
+        while self.used_bytes > self.max_bytes
+            && self.blocks.len() > 1
+            && let Some(front) = self.blocks.front()
+        {
+            self.drop_oldest(front.ends.len() - self.skip);
         }
     }
 
@@ -249,7 +258,7 @@ impl History {
     pub(crate) fn clear(&mut self, next: u64) {
         self.blocks.clear();
         self.skip = 0;
-        self.text_bytes = 0;
+        self.used_bytes = 0;
         self.next = next;
         self.oldest = next;
         self.cleared_below = next;
@@ -337,8 +346,6 @@ impl History {
             && let Some(front) = self.blocks.front()
         {
             let here = count.min(front.ends.len() - self.skip);
-            let bytes = front.line_range(self.skip).start..front.line_range(self.skip + here - 1).end;
-            self.text_bytes -= bytes.len();
             self.skip += here;
             self.oldest += here as u64;
             count -= here;
@@ -346,6 +353,7 @@ impl History {
                 && let Some(mut block) = self.blocks.pop_front()
             {
                 self.skip = 0;
+                self.used_bytes -= block.used_bytes();
                 block.reset();
                 self.spare = Some(block);
             }
@@ -357,8 +365,9 @@ impl History {
 pub(crate) struct LineWriter<'a> {
     block: &'a mut Block,
     next: &'a mut u64,
-    text_bytes: &'a mut usize,
-    start: usize,
+    used_bytes: &'a mut usize,
+    /// Bytes of the block before the line.
+    before: usize,
 }
 
 impl LineWriter<'_> {
@@ -381,7 +390,7 @@ impl LineWriter<'_> {
         self.set_look(Look::default());
         let end = self.block.text.len();
         self.block.ends.push(end as u32 | if continued { CONTINUED } else { 0 });
-        *self.text_bytes += end - self.start;
+        *self.used_bytes += self.block.used_bytes() - self.before;
         *self.next += 1;
     }
 }

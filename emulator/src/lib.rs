@@ -199,6 +199,7 @@ impl Emulator {
     /// Gives memory of a quiet terminal back: rows above the screen become finished lines, and a larger window
     /// shows blank rows where it would have shown them again.
     pub fn shrink(&mut self) {
+        self.generation += 1;
         self.engine.shrink();
         self.index = LineIndex::default();
     }

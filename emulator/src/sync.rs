@@ -9,8 +9,10 @@ use std::time::Duration;
 pub(crate) const SYNC_TIMEOUT: Duration = Duration::from_millis(150);
 /// An update with more bytes is shown as far as it came.
 pub(crate) const SYNC_LIMIT: usize = 1 << 20;
-/// The longest way to write the end of an update that is understood: it may share a sequence with other modes.
-const END_MAX: usize = 64;
+/// What every end of an update begins with.
+const END_PREFIX: &[u8] = b"\x1b[?";
+/// Longest rest of it that is understood: it may share the sequence with other modes.
+const END_REST: usize = 64;
 
 /// The bytes of an open update.
 #[derive(Debug)]
@@ -34,7 +36,7 @@ impl Held {
     }
 
     pub(crate) fn deadline(&self) -> Duration {
-        self.since + SYNC_TIMEOUT
+        self.since.saturating_add(SYNC_TIMEOUT)
     }
 
     /// Takes bytes up to the end of the update or to the bound.
@@ -42,7 +44,7 @@ impl Held {
         let before = self.bytes.len();
         let room = SYNC_LIMIT - before;
         self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
-        if let Some(end) = find_end(&self.bytes, before.saturating_sub(END_MAX)) {
+        if let Some(end) = find_end(&self.bytes, before.saturating_sub(END_PREFIX.len() + END_REST)) {
             self.bytes.truncate(end);
             // What was held before did not contain the end, so it lies in the new bytes.
             return Hold::Complete(end - before);
@@ -69,10 +71,10 @@ fn find_end(bytes: &[u8], from: usize) -> Option<usize> {
 
 /// Length of the sequence at the start of `bytes` if it is `CSI ? … l` with 2026 among its parameters.
 fn end_of_update(bytes: &[u8]) -> Option<usize> {
-    let params = bytes.strip_prefix(b"\x1b[?")?;
-    let len = params.iter().take(END_MAX).position(|byte| !matches!(byte, b'0'..=b'9' | b';'))?;
+    let params = bytes.strip_prefix(END_PREFIX)?;
+    let len = params.iter().take(END_REST).position(|byte| !matches!(byte, b'0'..=b'9' | b';'))?;
     let resets = params[len] == b'l' && params[..len].split(|&byte| byte == b';').any(|mode| mode == b"2026");
-    resets.then_some(3 + len + 1)
+    resets.then_some(END_PREFIX.len() + len + 1)
 }
 
 #[cfg(test)]
@@ -81,7 +83,8 @@ mod tests {
 
     #[test]
     fn the_end_is_found_in_every_form_and_at_every_split() {
-        for end in ["\x1b[?2026l", "\x1b[?25;2026l", "\x1b[?2026;25l"] {
+        let long = format!("\x1b[?2026;{}l", "0".repeat(58));
+        for end in ["\x1b[?2026l", "\x1b[?25;2026l", "\x1b[?2026;25l", &long] {
             let stream = format!("\x1b[?2026habc\x1b[?20261l\x1b[?2025l{end}tail");
             let whole = stream.len() - "tail".len();
             for split in 0..=whole {

@@ -10,6 +10,9 @@ use crate::keyboard::Apply;
 use crate::parser::Sequence;
 use crate::reply;
 
+/// Characters that REP prints at a time.
+const REPEAT_RUN: usize = 256;
+
 impl Machine {
     pub(super) fn dispatch_csi(&mut self, sequence: &Sequence, length: usize) {
         let count = usize::from(sequence.param_or(0, 1));
@@ -107,7 +110,20 @@ impl Machine {
         if let Some((c, after)) = self.repeatable.take()
             && after == self.cursor().point
         {
-            (0..count).for_each(|_| self.print(c));
+            // In runs: eight bytes can ask for 65,535 characters.
+            let run = String::from_iter(std::iter::repeat_n(c, count.min(REPEAT_RUN)));
+            let mut left = count;
+            while left > 0 {
+                let now = left.min(REPEAT_RUN);
+                let run = &run[..now * c.len_utf8()];
+                if c.is_ascii() {
+                    self.print_ascii(run.as_bytes())
+                } else {
+                    self.print_text(run)
+                }
+                left -= now;
+            }
+            self.repeatable = None;
         }
     }
 

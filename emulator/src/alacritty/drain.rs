@@ -4,13 +4,12 @@
 //! the live history, and the engine clears a blank screen wrongly when it has no history at all. On the
 //! alternate screen nothing leaves: its grid has no history.
 
-use alacritty_terminal::grid::Dimensions;
-use alacritty_terminal::grid::Grid;
+use alacritty_terminal::grid::{Dimensions, Grid, Row};
 use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::cell::{Cell, Flags};
 
 use super::cells;
-use super::machine::{ENGINE_ROWS, Machine};
+use super::machine::{ENGINE_ROWS, Machine, TermSize};
 use super::occupancy::Occupancy;
 use crate::history::LineWriter;
 use crate::screen::Buffer;
@@ -18,6 +17,8 @@ use crate::size::Size;
 
 /// Rows moved at a time, so that a flood pays for the bookkeeping once in a hundred lines.
 const BATCH: usize = 128;
+/// Cells, of 24 bytes, that narrowing a window may allocate in one go.
+const NARROWING_CELLS: usize = 2 << 20;
 
 impl Machine {
     /// Drains when the live history is full. Cheap enough to ask after every scroll.
@@ -125,8 +126,40 @@ impl Machine {
         self.history.shrink();
     }
 
+    /// Changes the size. Lines keep their numbers.
+    pub(super) fn resize(&mut self, size: Size) {
+        self.prepare_resize(size);
+        // The engine splits a row from its front, and every piece keeps the memory of all that followed it. Halving the
+        // width at a time, and giving the memory back in between, keeps the sum in proportion.
+        while self.cost_of_narrowing(size) > NARROWING_CELLS {
+            let halfway = Size::new((self.cols() / 2) as u16, size.rows()).unwrap_or(size);
+            self.term.resize(TermSize(halfway));
+            self.fit_row_memory();
+        }
+        let narrower = usize::from(size.cols()) < self.cols();
+        self.term.resize(TermSize(size));
+        if narrower {
+            self.fit_row_memory();
+        }
+        self.finish_resize();
+    }
+
+    /// Cells that the engine would allocate to narrow the window in one go.
+    fn cost_of_narrowing(&self, size: Size) -> usize {
+        let (old, new) = (self.cols(), usize::from(size.cols()));
+        if old < 2 * new { 0 } else { self.term.grid().total_lines() * old * (old / (2 * new)) }
+    }
+
+    /// Gives back what rows hold beyond their cells, on both screens.
+    fn fit_row_memory(&mut self) {
+        fit_rows(self.term.grid_mut());
+        self.look_at_main();
+        fit_rows(self.term.grid_mut());
+        self.back_to_active();
+    }
+
     /// Before a resize: rows that a narrower window would multiply beyond measure leave now.
-    pub(super) fn prepare_resize(&mut self, size: Size) {
+    fn prepare_resize(&mut self, size: Size) {
         let (old, new) = (self.cols(), usize::from(size.cols()));
         self.look_at_main();
         let most = 4 * self.limits.live_rows;
@@ -140,13 +173,12 @@ impl Machine {
     }
 
     /// After a resize: back to the usual number of live rows, and no half characters at the edge.
-    pub(super) fn finish_resize(&mut self) {
+    fn finish_resize(&mut self) {
         self.region = 0..self.rows();
         self.begin_epoch();
-        self.clear_cut_characters();
-        self.mark_rows_written();
+        self.tidy_grid();
         self.look_at_main();
-        self.mark_rows_written();
+        self.tidy_grid();
         self.restart_occupancy();
         self.drain_if_full();
         self.back_to_active();
@@ -176,6 +208,23 @@ impl Machine {
                 }
                 cell.flags.remove(Flags::WIDE_CHAR | Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER);
             }
+        }
+    }
+
+    /// What the engine leaves behind in the grid that is looked at.
+    fn tidy_grid(&mut self) {
+        self.clear_cut_characters();
+        self.mark_rows_written();
+        self.move_pending_wrap();
+    }
+
+    /// A wrap that was pending at the old edge is none inside a wider row: the next character goes behind the last.
+    fn move_pending_wrap(&mut self) {
+        let last = self.cols() - 1;
+        let cursor = self.cursor();
+        if cursor.input_needs_wrap && cursor.point.column.0 < last {
+            cursor.input_needs_wrap = false;
+            cursor.point.column += 1;
         }
     }
 
@@ -223,8 +272,17 @@ impl Machine {
     }
 }
 
+/// Copies every row into memory of its own length.
+fn fit_rows(grid: &mut Grid<Cell>) {
+    for line in (-(grid.history_size() as i32)..grid.screen_lines() as i32).map(Line) {
+        let cells = grid[line][..].to_vec();
+        let len = cells.len();
+        grid[line] = Row::from_vec(cells, len);
+    }
+}
+
 /// A live row, counted from the oldest.
-pub(super) fn row_at(grid: &Grid<Cell>, row: usize) -> &alacritty_terminal::grid::Row<Cell> {
+pub(super) fn row_at(grid: &Grid<Cell>, row: usize) -> &Row<Cell> {
     &grid[Line(row as i32 - grid.history_size() as i32)]
 }
 

@@ -48,6 +48,7 @@ impl Machine {
         }
         let used = self.used_rows();
         let rows = self.rows();
+        self.end_wrap_into(used);
         let grid = self.term.grid_mut();
         if used > 0 {
             grid.scroll_up(&(Line(0)..Line(rows as i32)), used);
@@ -119,9 +120,7 @@ impl Machine {
     pub(super) fn insert_lines(&mut self, count: usize) {
         let row = self.row();
         if self.region.contains(&row) {
-            let region = Line(row as i32)..Line(self.region.end as i32);
-            self.term.grid_mut().scroll_down(&region, count.min(self.region.end - row));
-            self.forget_occupancy(row..self.region.end);
+            self.scroll_rows_down(row, count);
             self.carriage_return();
         }
     }
@@ -134,6 +133,8 @@ impl Machine {
             return;
         }
         let count = count.min(end - row);
+        self.end_wrap_into(row);
+        self.end_wrap_out_of_region();
         let grid = self.term.grid_mut();
         for target in row..end - count {
             let moved = std::mem::take(&mut grid[Line((target + count) as i32)]);
@@ -147,9 +148,17 @@ impl Machine {
 
     /// SD: rows of the scroll region move down.
     pub(super) fn scroll_down(&mut self, count: usize) {
-        let region = Line(self.region.start as i32)..Line(self.region.end as i32);
-        self.term.grid_mut().scroll_down(&region, count.min(self.region.len()));
-        self.forget_occupancy(self.region.clone());
+        self.scroll_rows_down(self.region.start, count);
+    }
+
+    /// Moves the rows from `top` to the bottom margin down; blank rows come in above them.
+    fn scroll_rows_down(&mut self, top: usize, count: usize) {
+        let end = self.region.end;
+        self.end_wrap_into(top);
+        self.term.grid_mut().scroll_down(&(Line(top as i32)..Line(end as i32)), count.min(end - top));
+        // What followed the row that is now at the margin was pushed out.
+        self.end_wrap_into(end);
+        self.forget_occupancy(top..end);
     }
 
     /// RI: up a row, scrolling at the top margin. A pending wrap is dropped, as in xterm.
@@ -191,12 +200,20 @@ impl Machine {
         }
     }
 
-    /// An emptied row no longer continues the one above it.
-    fn end_wrap_into(&mut self, row: usize) {
-        if row > 0
-            && let Some(last) = self.term.grid_mut()[Line(row as i32 - 1)].last_mut()
-        {
-            last.flags.remove(Flags::WRAPLINE);
+    /// A row that was emptied, or replaced by another, no longer continues the one above it.
+    pub(super) fn end_wrap_into(&mut self, row: usize) {
+        if row > 0 {
+            let above = Line(row as i32 - 1);
+            if cells::is_wrapped(&self.term.grid()[above]) {
+                unwrap_row(&mut self.term.grid_mut()[above]);
+            }
+        }
+    }
+
+    /// The last row of the scroll region is about to move away from the row that continues it below the region.
+    pub(super) fn end_wrap_out_of_region(&mut self) {
+        if self.region.end < self.rows() {
+            self.end_wrap_into(self.region.end);
         }
     }
 
@@ -235,9 +252,9 @@ impl Machine {
     }
 }
 
-/// Cells of the row are about to move: its end is no longer where it wrapped.
+/// The row ends here: it does not go on in the next one, and leaves no gap for a wide character there.
 fn unwrap_row(cells: &mut Row<Cell>) {
     if let Some(last) = cells.last_mut() {
-        last.flags.remove(Flags::WRAPLINE);
+        last.flags.remove(Flags::WRAPLINE | Flags::LEADING_WIDE_CHAR_SPACER);
     }
 }

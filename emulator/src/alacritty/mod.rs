@@ -25,7 +25,7 @@ use alacritty_terminal::term::TermMode;
 use alacritty_terminal::vte::ansi::CursorShape as EngineCursorShape;
 
 use self::drain::row_at;
-use self::machine::{Machine, TermSize};
+use self::machine::Machine;
 use crate::engine::{Engine, Limits};
 use crate::history::History;
 use crate::parser::Parser;
@@ -143,9 +143,7 @@ impl Engine for Alacritty {
 
     fn resize(&mut self, size: Size) {
         if size != self.size() {
-            self.machine.prepare_resize(size);
-            self.machine.term.resize(TermSize(size));
-            self.machine.finish_resize();
+            self.machine.resize(size);
         }
     }
 

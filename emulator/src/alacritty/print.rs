@@ -94,16 +94,21 @@ impl Machine {
         let template = grid.cursor.template.clone();
         let row = &mut grid[point.line];
         let (mut col, mut taken, mut last) = (point.column.0, 0, None);
-        clear_half(row, col);
         for c in text.chars() {
-            match width(c) {
-                Some(1) if col < cols => set_cell(&mut row[Column(col)], c, &template, template.flags),
-                Some(2) if col + 1 < cols => {
+            let columns = width(c).unwrap_or(0);
+            if columns == 0 || col + columns > cols {
+                break;
+            }
+            if last.is_none() {
+                clear_half(row, col);
+            }
+            match columns {
+                1 => set_cell(&mut row[Column(col)], c, &template, template.flags),
+                _ => {
                     set_cell(&mut row[Column(col)], c, &template, template.flags | Flags::WIDE_CHAR);
                     col += 1;
                     set_cell(&mut row[Column(col)], ' ', &template, template.flags | Flags::WIDE_CHAR_SPACER);
                 }
-                _ => break,
             }
             col += 1;
             taken += c.len_utf8();
@@ -233,10 +238,12 @@ impl Machine {
     /// Marks the row as going on and moves to the start of the next one.
     pub(super) fn wrap(&mut self) {
         let (row, last) = (self.row(), self.cols() - 1);
-        self.term.grid_mut()[Line(row as i32)][Column(last)].flags.insert(Flags::WRAPLINE);
-        // Also a row that is blank at its end may go on: the cursor can be moved with the wrap pending.
-        self.note_written(row, last + 1);
-        self.index();
+        if row + 1 == self.region.end || row + 1 < self.rows() {
+            self.term.grid_mut()[Line(row as i32)][Column(last)].flags.insert(Flags::WRAPLINE);
+            // Also a row that is blank at its end may go on: the cursor can be moved with the wrap pending.
+            self.note_written(row, last + 1);
+        }
+        self.move_down();
         self.cursor().point.column = Column(0);
     }
 
@@ -256,18 +263,30 @@ impl Machine {
 
     /// Down a row, scrolling at the bottom margin. A pending wrap is dropped, as in xterm.
     pub(super) fn index(&mut self) {
+        if self.row() + 1 == self.region.end {
+            self.end_wrap_out_of_region();
+        }
+        self.move_down();
+    }
+
+    fn move_down(&mut self) {
         let next = self.row() + 1;
         self.cursor().input_needs_wrap = false;
         if next == self.region.end {
-            self.scroll_up(1);
+            self.scroll_rows_up(1);
         } else if next < self.rows() {
             self.cursor().point.line = Line(next as i32);
         }
     }
 
-    /// Moves the rows of the scroll region up; at the top of the screen they go into the live history.
+    /// SU: the rows of the scroll region move up; at the top of the screen they go into the live history.
     pub(super) fn scroll_up(&mut self, count: usize) {
-        let count = count.min(self.region.len());
+        self.end_wrap_out_of_region();
+        self.scroll_rows_up(count.min(self.region.len()));
+    }
+
+    fn scroll_rows_up(&mut self, count: usize) {
+        self.end_wrap_into(self.region.start);
         let region = Line(self.region.start as i32)..Line(self.region.end as i32);
         let grid = self.term.grid_mut();
         grid.scroll_up(&region, count);

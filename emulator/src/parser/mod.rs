@@ -216,6 +216,12 @@ impl Parser {
         self.length = 1;
     }
 
+    /// The ESC has ended a string and counts as its last byte: it must not pay for an answer twice.
+    fn enter_escape_after_string(&mut self) {
+        self.enter_escape();
+        self.length = 0;
+    }
+
     /// One byte outside of ground. True when a control sequence was handed over.
     fn step<S: Sink>(&mut self, sink: &mut S, byte: u8) -> bool {
         self.length = self.length.saturating_add(1);
@@ -378,7 +384,9 @@ impl Parser {
                     sink.dcs(&self.sequence, self.length);
                 }
                 self.state = State::Ground;
-                self.anywhere(sink, byte);
+                if byte == ESC {
+                    self.enter_escape_after_string();
+                }
             }
             _ => self.anywhere(sink, byte),
         }
@@ -407,7 +415,7 @@ impl Parser {
             }
             ESC => {
                 self.osc_end(sink, StringEnd::StringTerminator);
-                self.enter_escape();
+                self.enter_escape_after_string();
             }
             _ => self.anywhere(sink, byte),
         }

@@ -1,6 +1,6 @@
 //! No input grows memory past the stated bounds.
 
-use kpty_emulator::{Limits, Size};
+use kpty_emulator::{Limits, Mode, Request, Size};
 
 use crate::support::{fed, feed, limited, rows, terminal};
 
@@ -93,4 +93,25 @@ fn a_narrow_window_does_not_multiply_rows_beyond_measure() {
         emulator.resize(crate::support::size(cols, 10));
     }
     assert!(emulator.heap_bytes() < 2 << 20, "{}", emulator.heap_bytes());
+}
+
+#[test]
+fn ever_new_colours_count_against_the_history() {
+    let limits = Limits { history_bytes: 1 << 20, live_rows: 50, ..Limits::default() };
+    let mut emulator = limited(80, 10, limits);
+    for colour in 0..100_000_u32 {
+        let [_, r, g, b] = (colour * 167).to_be_bytes();
+        feed(&mut emulator, format!("\x1b[38;2;{r};{g};{b}mX"));
+    }
+    assert!(emulator.heap_bytes() < 2 << 20, "{}", emulator.heap_bytes());
+}
+
+#[test]
+fn a_large_screen_is_narrowed_in_proportion() {
+    let mut emulator = fed(1_000, 500, "y".repeat(500_000));
+    emulator.resize(crate::support::size(3, 500));
+    let answer = emulator.read(&Request { max_lines: Some(1), ..Request::default() }, None);
+    assert_eq!(answer.text.trim_matches('y'), "");
+    let lines = emulator.read(&Request::new(Mode::Full), None);
+    assert_eq!(lines.text.matches('y').count(), 500_000, "nothing is lost on the way");
 }

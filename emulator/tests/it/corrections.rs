@@ -74,6 +74,17 @@ const CASES: &[Case] = &[
     ("a mark after a wrap goes to the character before it", (2, 2), "ab\u{301}c", &["ab\u{301}", "c"]),
     ("mode 45 goes back over a soft wrap", (4, 2), "\x1b[?45habcdef\x08\x08\x08x", &["abcx", "ef"]),
     ("deleted lines do not go into the history", (4, 2), "ab\r\ncd\x1b[1;1H\x1b[M", &["cd"]),
+    ("a mark on the first half of a wide character keeps it", (10, 1), "日\x1b[D\u{301}", &["日\u{301}"]),
+    ("an encoded C1 control erases nothing", (10, 1), "日\x1b[D\u{80}", &["日"]),
+    ("a wide character that does not fit without wrapping erases nothing", (2, 1), "\x1b[?7l日\x1b[1;2H本", &["日"]),
+    (
+        "the gap before a wide character does not move with the cells",
+        (6, 2),
+        "abcde日\x1b[H\x1b[PX\x1b[1;6HY",
+        &["Xcde Y", "日"],
+    ),
+    ("SL moves no gap", (3, 2), "ab日\x1b[ @\x1b[1;3Hx", &["b x"]),
+    ("REP of many characters goes on over many rows", (4, 3), "a\x1b[9b日\x1b[2b", &["aaaa", "aa日", "日日"]),
     ("SGR 21 is a double underline, not the end of bold", (4, 1), "\x1b[21mab", &["ab"]),
 ];
 
@@ -112,4 +123,42 @@ fn a_background_does_not_come_back_after_a_resize() {
     crate::support::feed(&mut emulator, "\x1b[H\x1b[2M");
     let plain = |row: &kpty_emulator::Row| row.cells.iter().all(|cell| cell.style == Default::default());
     assert!(emulator.screen().rows.iter().all(plain), "{:?}", emulator.screen().rows);
+}
+
+/// Size, bytes, and the logical lines that must be read.
+const WRAPS: &[Case] = &[
+    ("deleting the row a line goes on in ends the line", (4, 3), "abcdef\r\nxyz\x1b[2;1H\x1b[M", &["abcd", "xyz"]),
+    ("inserting a row ends the line above it", (4, 3), "abcdef\x1b[2;1H\x1b[LX", &["abcd", "X", "ef"]),
+    ("clearing the screen ends its last line", (4, 3), "abcde\x1b[2;1H\x1b[P\x1b[2J\x1b[HNEW", &["abcd", "NEW"]),
+    ("scrolling down ends the line above", (4, 4), "1\r\nabcdef\x1b[3;4r\x1b[3;1H\x1bMX", &["1", "abcd", "X", "ef"]),
+    ("scrolling a region up ends the line above", (4, 4), "1\r\nabcdefghi\x1b[3;4r\x1b[S", &["1", "abcd", "i"]),
+    ("scrolling a region up ends its last line", (4, 4), "1\r\nabcdef\x1b[1;2r\x1b[S", &["1", "abcd", "", "ef"]),
+    ("scrolling a region down ends its last line", (4, 4), "abcdef\r\nxyz\x1b[1;2r\x1b[T", &["", "abcd", "xyz"]),
+    ("a wrap at the bottom margin is kept", (4, 4), "\x1b[1;2r\x1b[2;1Habcdefghi", &["", "abcdefghi"]),
+    ("a wrap below the margins is none", (4, 3), "\x1b[1;2r\x1b[3;1Habcdef", &["", "", "efcd"]),
+];
+
+#[test]
+fn lines_are_joined_only_with_what_continues_them() {
+    for (what, (cols, rows), bytes, expected) in WRAPS {
+        let mut emulator = fed(*cols, *rows, bytes);
+        let texts: Vec<String> = crate::support::full(&mut emulator).into_iter().map(|(_, text)| text).collect();
+        assert_eq!(texts, *expected, "{what}: {bytes:?}");
+    }
+}
+
+#[test]
+fn a_pending_wrap_moves_with_the_edge() {
+    for (before, size, after, expected) in [
+        ("\x1b[?1049h\x1b[Habcd", (8, 2), "X", vec!["abcdX"]),
+        ("abcd", (8, 2), "X", vec!["abcdX"]),
+        ("\x1b[?7labcd", (8, 2), "XY", vec!["abcdXY"]),
+        ("\x1b[?1049h\x1b[H\x1b[?7labcd", (8, 2), "XY", vec!["abcdXY"]),
+        ("abcd", (2, 2), "X", vec!["cd", "X"]),
+    ] {
+        let mut emulator = fed(4, 2, before);
+        emulator.resize(crate::support::size(size.0, size.1));
+        crate::support::feed(&mut emulator, after);
+        assert_eq!(rows(&mut emulator), expected, "{before:?} to {size:?}");
+    }
 }

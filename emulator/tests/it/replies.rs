@@ -86,6 +86,17 @@ fn excess_answers_are_dropped_and_counted() {
 }
 
 #[test]
+fn the_end_of_a_string_does_not_pay_twice() {
+    for query in ["]10;?\x1b", "P$qm\x1b", "[c\x1b", "]4;1;?\x1b\\\x1b"] {
+        let mut emulator = terminal(80, 24);
+        let stream = format!("\x1b{}", query.repeat(100));
+        let replies = emulator.feed(Duration::ZERO, stream.as_bytes());
+        assert!(replies.bytes.len() <= 4 * stream.len(), "{query:?}: {} for {}", replies.bytes.len(), stream.len());
+        assert!(!replies.bytes.is_empty(), "{query:?}");
+    }
+}
+
+#[test]
 fn a_title_is_kept_and_pushed() {
     let title = |bytes: &str| fed(20, 2, bytes).screen().title;
     assert_eq!(title("\x1b]0;one\x07").as_deref(), Some("one"));

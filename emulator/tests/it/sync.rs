@@ -94,3 +94,10 @@ fn the_generation_tells_whether_anything_happened() {
     emulator.resize(crate::support::size(21, 2));
     assert!(moved(&emulator));
 }
+
+#[test]
+fn the_end_of_time_is_no_problem() {
+    let mut emulator = terminal(20, 2);
+    emulator.feed(Duration::MAX, b"\x1b[?2026hx");
+    assert_eq!(emulator.sync_deadline(), Some(Duration::MAX));
+}
