@@ -248,11 +248,12 @@ impl Emulator {
         let marker = match buffer {
             Buffer::Main => {
                 let lines = Lines::new(&*self.engine, &self.index);
-                Marker { main: Some(MainSeen::new(&lines)), alternate: None }
+                Marker { main: MainSeen::new(&lines), alternate: None }
             }
             Buffer::Alternate => {
                 let lines = Lines::new(&*self.engine, &self.alternate_index);
-                let main = since.and_then(|id| self.markers.get(id)).and_then(|marker| marker.main.clone());
+                let known = since.and_then(|id| self.markers.get(id)).map(|marker| marker.main.clone());
+                let main = known.unwrap_or_else(|| MainSeen::nothing(self.engine.history().oldest()));
                 Marker { main, alternate: Some(marker::hashes(&lines, 0..lines.next())) }
             }
         };
@@ -302,17 +303,15 @@ fn changed_since(
             let numbers = (0..lines.next()).filter(|&number| changed(number, before(number))).collect();
             (numbers, Outcome { missed: Some(0), loss: None })
         }
-        (Buffer::Main, Some(Marker { main: Some(seen), .. })) => {
+        (Buffer::Main, Some(Marker { main: seen, .. })) => {
             let from = seen.first_changeable().max(lines.oldest());
             let numbers = (from..lines.next()).filter(|&number| changed(number, seen.hash(number))).collect();
             let missed = lines.oldest().saturating_sub(seen.end());
             (numbers, Outcome { missed: Some(missed), loss: engine.history().loss_of(seen.end()) })
         }
-        // A marker not known, or of a reader who has seen nothing of the main screen yet.
-        (_, seen) => {
+        (_, None) => {
             let numbers = (tail_from(lines, max_lines)..lines.next()).collect();
-            let outcome = Outcome { missed: seen.map(|_| 0), loss: None };
-            return (Choice { numbers, cap_is_the_question: true }, outcome);
+            return (Choice { numbers, cap_is_the_question: true }, Outcome { missed: None, loss: None });
         }
     };
     (Choice { numbers, cap_is_the_question: false }, outcome)

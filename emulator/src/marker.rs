@@ -48,6 +48,11 @@ impl MainSeen {
         Self { first, hashes: hashes(lines, first..lines.next()).into(), above: None }
     }
 
+    /// Of a reader who came when the alternate screen was shown: every line from the oldest on is new to it.
+    pub(crate) fn nothing(oldest: u64) -> Self {
+        Self { first: oldest, hashes: Arc::default(), above: None }
+    }
+
     /// The number after the last line that was seen.
     pub(crate) fn end(&self) -> u64 {
         self.first + self.hashes.len() as u64
@@ -72,8 +77,7 @@ pub(crate) type AlternateSeen = Vec<u64>;
 /// What a reader had seen.
 #[derive(Clone, Debug)]
 pub(crate) struct Marker {
-    /// `None` when the reader has met the alternate screen only.
-    pub(crate) main: Option<MainSeen>,
+    pub(crate) main: MainSeen,
     pub(crate) alternate: Option<AlternateSeen>,
 }
 
@@ -110,7 +114,7 @@ impl Markers {
         let first = lines.first_live();
         let open = |seen: &&mut MainSeen| seen.above.is_none() && seen.first > first;
         let mut open: Vec<&mut MainSeen> =
-            self.kept.iter_mut().filter_map(|(_, marker)| marker.main.as_mut()).filter(open).collect();
+            self.kept.iter_mut().map(|(_, marker)| &mut marker.main).filter(open).collect();
         let Some(end) = open.iter().map(|seen| seen.first).max() else { return };
         let above = Arc::new(Above { first, hashes: hashes(lines, first..end.min(lines.next())) });
         open.iter_mut().for_each(|seen| seen.above = Some(above.clone()));

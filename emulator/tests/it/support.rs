@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kpty_emulator::{Buffer, Emulator, Limits, MarkerId, Mode, Request, Settings, Size};
+use kpty_emulator::{Buffer, Emulator, Limits, MarkerId, Mode, Request, Settings, Size, Which};
 
 pub(crate) fn size(cols: u16, rows: u16) -> Size {
     Size::new(cols, rows).unwrap()
@@ -119,6 +119,10 @@ impl Reader {
                 assert_eq!(delta.loss.is_some(), missed > 0);
             }
             self.end = Some(answer.next_line);
+        } else if self.end.is_none() {
+            // A reader who comes now has seen nothing, and misses what goes from here on.
+            let main = emulator.read(&Request { which: Which::Main, max_lines: Some(0), ..Request::default() }, None);
+            self.end = Some(main.oldest_line);
         }
         self.marker = Some(delta.marker);
     }
