@@ -3,7 +3,6 @@
 //! An engine has *live rows*: the rows above the screen that it still holds, then the screen. Rows count from
 //! the oldest live one. Logical lines that left the live rows are in the engine's [`History`].
 
-use std::str::FromStr;
 use std::time::Duration;
 
 use crate::history::History;
@@ -19,18 +18,6 @@ pub enum EngineKind {
     Alacritty,
     /// `vt100`: the second opinion. It answers no queries, does not reflow, and knows fewer sequences.
     Vt100,
-}
-
-impl FromStr for EngineKind {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        match name {
-            "alacritty" => Ok(Self::Alacritty),
-            "vt100" => Ok(Self::Vt100),
-            _ => Err(format!("there is no engine {name:?}: use alacritty or vt100")),
-        }
-    }
 }
 
 /// The bounds of one terminal's memory.

@@ -1,7 +1,7 @@
-//! Printing: runs of ASCII straight into the row, everything else through `Term`, and the wrap and the
-//! scroll that printing leads to.
+//! Printing: runs of text straight into the row, and the wrap and the scroll that printing leads to.
 //!
-//! Nothing else writes text. Scrolling at the top of the screen feeds the live history, and the drain is
+//! `Term` takes one character at a time and writes 24 bytes for each through several checks; a run needs the checks
+//! once. Nothing else writes text. Scrolling at the top of the screen feeds the live history, and the drain is
 //! asked after every such scroll, so the live grid never outgrows its bound inside a chunk.
 
 use alacritty_terminal::grid::{Dimensions, Row};
@@ -73,22 +73,22 @@ impl Machine {
 
     /// A run of text beyond ASCII.
     pub(super) fn print_text(&mut self, text: &str) {
+        let inserts = self.has_mode(TermMode::INSERT);
         let mut rest = text;
         while let Some(c) = rest.chars().next() {
-            let taken = self.write_fitting(rest);
+            let special = inserts || self.cursor().input_needs_wrap;
+            let mut taken = if special { 0 } else { self.write_fitting(rest) };
             if taken == 0 {
                 // A mark, or a character at the edge of the row.
                 self.print(c);
+                taken = c.len_utf8();
             }
-            rest = &rest[if taken == 0 { c.len_utf8() } else { taken }..];
+            rest = &rest[taken..];
         }
     }
 
     /// Writes the characters at the start of a text that fit the row and need nothing special. Returns their bytes.
     fn write_fitting(&mut self, text: &str) -> usize {
-        if self.has_mode(TermMode::INSERT) || self.cursor().input_needs_wrap {
-            return 0;
-        }
         let grid = self.term.grid_mut();
         let (cols, point) = (grid.columns(), grid.cursor.point);
         let template = grid.cursor.template.clone();
@@ -154,32 +154,14 @@ impl Machine {
             self.leave_gap_at_edge();
             self.wrap();
         }
+        // No wrap is pending any more, and the character fits the row.
+        self.cursor().input_needs_wrap = false;
         if self.has_mode(TermMode::INSERT) {
             self.insert_char(c, width);
         } else {
-            self.write_char(c, width);
+            let c = self.term.grid().cursor.charsets[self.charset].map(c);
+            self.write_fitting(c.encode_utf8(&mut [0; 4]));
         }
-    }
-
-    /// Writes a character that fits the row.
-    fn write_char(&mut self, c: char, width: usize) {
-        let grid = self.term.grid_mut();
-        let (cols, point) = (grid.columns(), grid.cursor.point);
-        let (start, end) = (point.column.0, point.column.0 + width);
-        let template = grid.cursor.template.clone();
-        let c = grid.cursor.charsets[self.charset].map(c);
-        let row = &mut grid[point.line];
-        clear_half(row, start);
-        clear_half(row, end);
-        if let [first, spacer] = &mut row[Column(start)..Column(end)] {
-            set_cell(first, c, &template, template.flags | Flags::WIDE_CHAR);
-            set_cell(spacer, ' ', &template, template.flags | Flags::WIDE_CHAR_SPACER);
-        } else {
-            set_cell(&mut row[Column(start)], c, &template, template.flags);
-        }
-        grid.cursor.point.column = Column(end.min(cols - 1));
-        grid.cursor.input_needs_wrap = end == cols;
-        self.note_written(point.line.0 as usize, end);
     }
 
     /// Insert mode: what is right of the cursor moves on first.
@@ -189,8 +171,7 @@ impl Machine {
         clear_half(cells, col);
         // What is pushed over the edge may be half of a wide character.
         clear_half(cells, cols - width);
-        // No wrap is pending and the character fits: the engine neither wraps nor scrolls.
-        self.cursor().input_needs_wrap = false;
+        // The engine neither wraps nor scrolls here.
         self.term.input(c);
         self.note_written(row, cols);
     }
