@@ -8,3 +8,8 @@ pub mod error;
 pub mod fixture;
 pub mod recording;
 pub mod replay;
+
+/// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -16,12 +16,12 @@ use crate::replay::Player;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  kpty replay session.cast                     the last screen of a recording
-  kpty replay build.log --cols 100 --mode full everything a raw capture shows, wrapped lines joined
-  kpty replay session.cast --mode delta --at 2 the lines that changed after the first two seconds
-  kpty replay --check fixtures/recordings      compare recordings with the text beside them")]
+  kpty replay session.cast                       the last screen of a recording
+  kpty replay typescript --cols 100 --mode full  everything a raw capture shows, wrapped lines joined
+  kpty replay session.cast --mode delta --at 2   the lines that changed after the first two seconds
+  kpty replay --check fixtures/recordings        compare recordings with the text beside them")]
 pub(super) struct ReplayArguments {
-    /// Raw bytes, or an asciicast (version 1, 2 or 3) when the name ends in .cast
+    /// Raw bytes as a terminal received them, or an asciicast (version 1, 2 or 3) when the name ends in .cast
     #[arg(required_unless_present = "check")]
     file: Option<PathBuf>,
 
