@@ -214,6 +214,28 @@ impl Machine {
         self.cursor().template.flags.set(PROTECTED, protecting);
     }
 
+    /// Puts the alternate screen aside, so that the engine's grid is the main one.
+    pub(super) fn look_at_main(&mut self) {
+        if self.buffer() == Buffer::Alternate {
+            let stand_in = Grid::new(self.rows(), self.cols(), 0);
+            self.set_aside = Some(std::mem::replace(self.term.grid_mut(), stand_in));
+            self.term.swap_alt();
+        }
+    }
+
+    /// Ends [`Machine::look_at_main`].
+    pub(super) fn back_to_active(&mut self) {
+        if let Some(alternate) = self.set_aside.take() {
+            self.term.swap_alt();
+            *self.term.grid_mut() = alternate;
+        }
+    }
+
+    pub(super) fn size(&self) -> Size {
+        // The grid was made from a `Size`.
+        Size::new(self.cols() as u16, self.rows() as u16).unwrap_or_default()
+    }
+
     /// Sets the margins without moving the cursor.
     pub(super) fn set_region(&mut self, top: usize, bottom: usize) {
         let point = self.cursor().point;

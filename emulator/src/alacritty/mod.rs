@@ -2,8 +2,8 @@
 //! around it.
 //!
 //! The only module that names `alacritty_terminal`. `machine` holds the state, `csi`, `osc` and `sgr` give
-//! sequences their meaning, `print`, `edit` and `saved` do the work where `Term` is slow or wrong, `drain`
-//! moves finished lines into the history, `cells` reads cells.
+//! sequences their meaning, `print`, `edit`, `saved` and `resize` do the work where `Term` is slow or
+//! wrong, `drain` moves finished lines into the history, `cells` reads cells.
 
 mod cells;
 mod csi;
@@ -14,6 +14,7 @@ mod modes;
 mod occupancy;
 mod osc;
 mod print;
+mod resize;
 mod saved;
 mod sgr;
 

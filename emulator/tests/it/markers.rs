@@ -155,6 +155,16 @@ fn a_clear_of_what_was_seen_loses_nothing() {
 }
 
 #[test]
+fn rows_with_a_background_only_are_no_lines_to_miss() {
+    let mut emulator = fed(20, 5, "one\r\ntwo\x1b[44m\x1b[4;1H\x1b[K\x1b[m");
+    let (answer, first) = delta(&mut emulator, None);
+    assert_eq!(answer.next_line, 2);
+    feed(&mut emulator, "\x1bcnew");
+    let (answer, told) = delta(&mut emulator, Some(first.marker));
+    assert_eq!((told.missed_lines, answer.line_numbers), (Some(0), vec![2]));
+}
+
+#[test]
 fn a_resize_alone_changes_no_line() {
     let mut emulator = fed(20, 5, "a long line that wraps twice at twenty columns\r\n");
     feed(&mut emulator, numbered(1..50));

@@ -1,0 +1,132 @@
+//! Changing the size: `Term` reflows, and this keeps it within bounds and puts right what it leaves behind.
+
+use alacritty_terminal::grid::{Dimensions, Grid, Row};
+use alacritty_terminal::index::{Column, Line};
+use alacritty_terminal::term::cell::{Cell, Flags};
+
+use super::machine::{Machine, TermSize};
+use crate::size::Size;
+
+/// Cells, of 24 bytes, that narrowing a window may allocate in one go.
+const NARROWING_CELLS: usize = 2 << 20;
+
+impl Machine {
+    /// Changes the size. Lines keep their numbers.
+    pub(super) fn resize(&mut self, size: Size) {
+        self.prepare_resize(size);
+        // The engine splits a row from its front, and every piece keeps the memory of all that followed it. Halving the
+        // width at a time, and giving the memory back in between, keeps the sum in proportion.
+        while self.cost_of_narrowing(size) > NARROWING_CELLS {
+            let halfway = Size::new((self.cols() / 2) as u16, size.rows()).unwrap_or(size);
+            self.term.resize(TermSize(halfway));
+            self.fit_row_memory();
+        }
+        let narrower = usize::from(size.cols()) < self.cols();
+        self.term.resize(TermSize(size));
+        if narrower {
+            self.fit_row_memory();
+        }
+        self.finish_resize();
+    }
+
+    /// Cells that the engine would allocate to narrow the window in one go.
+    fn cost_of_narrowing(&self, size: Size) -> usize {
+        let (old, new) = (self.cols(), usize::from(size.cols()));
+        if old < 2 * new { 0 } else { self.term.grid().total_lines() * old * (old / (2 * new)) }
+    }
+
+    /// Gives back what rows hold beyond their cells, on both screens.
+    fn fit_row_memory(&mut self) {
+        fit_rows(self.term.grid_mut());
+        self.look_at_main();
+        fit_rows(self.term.grid_mut());
+        self.back_to_active();
+    }
+
+    /// Before a resize: rows that a narrower window would multiply beyond measure leave now.
+    fn prepare_resize(&mut self, size: Size) {
+        let (old, new) = (self.cols(), usize::from(size.cols()));
+        self.look_at_main();
+        let most = 4 * self.limits.live_rows;
+        if self.term.grid().history_size() * old > most * new {
+            self.drain((most * new / old).min(self.limits.live_rows));
+        }
+        if new == 1 {
+            self.give_up_wide_characters();
+        }
+        self.back_to_active();
+    }
+
+    /// After a resize: back to the usual number of live rows, and no half characters at the edge.
+    fn finish_resize(&mut self) {
+        self.region = 0..self.rows();
+        self.begin_epoch();
+        self.tidy_grid();
+        self.look_at_main();
+        self.tidy_grid();
+        self.restart_occupancy();
+        self.drain_if_full();
+        self.back_to_active();
+    }
+
+    /// A wide character has no place in a terminal of one column: the engine would try for ever.
+    fn give_up_wide_characters(&mut self) {
+        let grid = self.term.grid_mut();
+        let top = -(grid.history_size() as i32);
+        for line in top..grid.screen_lines() as i32 {
+            for cell in &mut grid[Line(line)][..] {
+                if cell.flags.contains(Flags::WIDE_CHAR) {
+                    cell.c = char::REPLACEMENT_CHARACTER;
+                }
+                cell.flags.remove(Flags::WIDE_CHAR | Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER);
+            }
+        }
+    }
+
+    /// What the engine leaves behind in the grid that is looked at.
+    fn tidy_grid(&mut self) {
+        self.clear_cut_characters();
+        self.mark_rows_written();
+        self.move_pending_wrap();
+    }
+
+    /// A wrap that was pending at the old edge is none inside a wider row: the next character goes behind the last.
+    fn move_pending_wrap(&mut self) {
+        let last = self.cols() - 1;
+        let cursor = self.cursor();
+        if cursor.input_needs_wrap && cursor.point.column.0 < last {
+            cursor.input_needs_wrap = false;
+            cursor.point.column += 1;
+        }
+    }
+
+    /// A row that was cleared to a background and then widened has cells of two kinds, but the engine believes that
+    /// nothing was written to it, and would leave the old background there when the row is used again.
+    fn mark_rows_written(&mut self) {
+        let grid = self.term.grid_mut();
+        for line in -(grid.history_size() as i32)..grid.screen_lines() as i32 {
+            // Asking for the last cell to write to it is what marks a row.
+            let _ = grid[Line(line)].last_mut();
+        }
+    }
+
+    /// On a screen that does not reflow, a narrower edge may have cut a wide character in two.
+    fn clear_cut_characters(&mut self) {
+        let grid = self.term.grid_mut();
+        let last = Column(grid.columns() - 1);
+        for line in (0..grid.screen_lines() as i32).map(Line) {
+            if grid[line][last].flags.contains(Flags::WIDE_CHAR) {
+                grid[line][last].clear_wide();
+            }
+        }
+    }
+}
+
+/// Copies every row into memory of its own length.
+fn fit_rows(grid: &mut Grid<Cell>) {
+    for line in (-(grid.history_size() as i32)..grid.screen_lines() as i32).map(Line) {
+        let cells = grid[line][..].to_vec();
+        let len = cells.len();
+        grid[line] = Row::from_vec(cells, len);
+    }
+}
