@@ -96,7 +96,8 @@ struct Run {
 
 #[derive(Debug, Default)]
 struct Block {
-    text: String,
+    /// UTF-8, looked at again only when it is read.
+    text: Vec<u8>,
     /// Where each line ends in `text`, with the [`CONTINUED`] bit.
     ends: Vec<u32>,
     runs: Vec<Run>,
@@ -268,7 +269,7 @@ impl History {
     /// The text of a line, with trailing blanks that carry a style.
     pub(crate) fn text(&self, number: u64) -> Option<&str> {
         let (block, index) = self.locate(number)?;
-        Some(&block.text[block.line_range(index)])
+        Some(std::str::from_utf8(&block.text[block.line_range(index)]).unwrap_or_default())
     }
 
     /// The line was cut for its length and goes on in the next one.
@@ -371,8 +372,8 @@ pub(crate) struct LineWriter<'a> {
 }
 
 impl LineWriter<'_> {
-    /// The text of the block, to append to.
-    pub(crate) fn text(&mut self) -> &mut String {
+    /// The text of the block, to append UTF-8 to.
+    pub(crate) fn text(&mut self) -> &mut Vec<u8> {
         &mut self.block.text
     }
 
@@ -384,10 +385,10 @@ impl LineWriter<'_> {
         }
     }
 
-    /// Ends the line; the next one begins in the default look.
+    /// Ends the line. The default look must be set again: the next line begins in it.
     #[inline]
-    pub(crate) fn finish(mut self, continued: bool) {
-        self.set_look(Look::default());
+    pub(crate) fn finish(self, continued: bool) {
+        debug_assert_eq!(self.block.current_look(), 0);
         let end = self.block.text.len();
         self.block.ends.push(end as u32 | if continued { CONTINUED } else { 0 });
         *self.used_bytes += self.block.used_bytes() - self.before;

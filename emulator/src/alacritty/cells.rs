@@ -69,17 +69,32 @@ pub(super) fn push_text(row: &GridRow<GridCell>, out: &mut String) {
     push_cells(&cells[..len], out);
 }
 
-/// Appends the characters of cells with their marks.
-pub(super) fn push_cells(cells: &[GridCell], out: &mut String) {
-    const STEP: usize = 64;
-    const SHORT: usize = 8;
-    if cells.len() < SHORT {
-        return cells.iter().for_each(|cell| push_cell(cell, out));
+/// Takes text that is UTF-8 by construction.
+pub(super) trait Utf8Out {
+    fn put(&mut self, utf8: &[u8]);
+}
+
+impl Utf8Out for String {
+    fn put(&mut self, utf8: &[u8]) {
+        self.push_str(std::str::from_utf8(utf8).unwrap_or_default());
     }
+}
+
+impl Utf8Out for Vec<u8> {
+    fn put(&mut self, utf8: &[u8]) {
+        self.extend_from_slice(utf8);
+    }
+}
+
+/// Cells that are encoded aside and copied in one go.
+const STEP: usize = 64;
+
+/// Appends the characters of cells with their marks.
+pub(super) fn push_cells(cells: &[GridCell], out: &mut impl Utf8Out) {
     let mut ascii = [0; STEP];
     for step in cells.chunks(STEP) {
-        // Nearly all text is plain ASCII, and a whole step of it is one copy. The loop has no early exit on purpose: it
-        // is faster so, and a step that begins otherwise does not enter it.
+        // Nearly all text is plain ASCII. The loop has no early exit on purpose: it is faster so, and a step that begins
+        // otherwise does not enter it.
         let mut odd = !step[0].c.is_ascii();
         if !odd {
             for (byte, cell) in ascii.iter_mut().zip(step) {
@@ -90,14 +105,14 @@ pub(super) fn push_cells(cells: &[GridCell], out: &mut String) {
         if odd {
             push_unicode(step, out);
         } else {
-            out.push_str(std::str::from_utf8(&ascii[..step.len()]).unwrap_or_default());
+            out.put(&ascii[..step.len()]);
         }
     }
 }
 
-/// Appends up to 64 cells of any kind, encoded aside and copied in one go.
-fn push_unicode(cells: &[GridCell], out: &mut String) {
-    let mut bytes = [0; 4 * 64];
+/// Appends up to [`STEP`] cells of any kind.
+fn push_unicode(cells: &[GridCell], out: &mut impl Utf8Out) {
+    let mut bytes = [0; 4 * STEP];
     let mut len = 0;
     for cell in cells {
         if cell.flags.intersects(SPACERS) {
@@ -105,22 +120,12 @@ fn push_unicode(cells: &[GridCell], out: &mut String) {
         }
         len += cell.c.encode_utf8(&mut bytes[len..]).len();
         if let Some(marks) = cell.zerowidth().filter(|marks| !marks.is_empty()) {
-            out.push_str(std::str::from_utf8(&bytes[..len]).unwrap_or_default());
-            out.extend(marks);
+            out.put(&bytes[..len]);
+            marks.iter().for_each(|mark| out.put(mark.encode_utf8(&mut [0; 4]).as_bytes()));
             len = 0;
         }
     }
-    out.push_str(std::str::from_utf8(&bytes[..len]).unwrap_or_default());
-}
-
-/// Appends the character of one cell with its marks.
-fn push_cell(cell: &GridCell, out: &mut String) {
-    if !cell.flags.intersects(SPACERS) {
-        out.push(cell.c);
-        if let Some(marks) = cell.zerowidth() {
-            out.extend(marks);
-        }
-    }
+    out.put(&bytes[..len]);
 }
 
 /// True when both cells look the same, which is cheaper to see than what they look like.
@@ -133,11 +138,12 @@ pub(super) fn same_look(a: &GridCell, b: &GridCell) -> bool {
         && b.extra.is_none()
 }
 
-fn is_plain(cell: &GridCell) -> bool {
+/// In the default look; combining marks do not matter.
+pub(super) fn is_plain(cell: &GridCell) -> bool {
     cell.fg == GridColor::Named(NamedColor::Foreground)
         && cell.bg == GridColor::Named(NamedColor::Background)
         && !cell.flags.intersects(LOOK_FLAGS)
-        && cell.extra.is_none()
+        && (cell.extra.is_none() || (cell.underline_color().is_none() && cell.hyperlink().is_none()))
 }
 
 /// Style and link of a cell.

@@ -111,15 +111,12 @@ impl Machine {
             && after == self.cursor().point
         {
             // In runs: eight bytes can ask for 65,535 characters.
-            let run = String::from_iter(std::iter::repeat_n(c, count.min(REPEAT_RUN)));
             let mut left = count;
             while left > 0 {
                 let now = left.min(REPEAT_RUN);
-                let run = &run[..now * c.len_utf8()];
-                if c.is_ascii() {
-                    self.print_ascii(run.as_bytes())
-                } else {
-                    self.print_text(run)
+                match u8::try_from(c).ok().filter(u8::is_ascii) {
+                    Some(byte) => self.print_ascii(&[byte; REPEAT_RUN][..now]),
+                    None => self.print_text(&[c; REPEAT_RUN][..now]),
                 }
                 left -= now;
             }

@@ -11,7 +11,7 @@ use alacritty_terminal::term::cell::Cell;
 use super::cells;
 use super::machine::{ENGINE_ROWS, Machine};
 use super::occupancy::Occupancy;
-use crate::history::LineWriter;
+use crate::history::{LineWriter, Look};
 use crate::screen::Buffer;
 
 /// Rows moved at a time, so that a flood pays for the bookkeeping once in a hundred lines.
@@ -44,7 +44,13 @@ impl Machine {
             let grid = self.term.grid();
             let mut writer = self.history.begin_line();
             for row in drained..drained + len {
-                write_row(&mut writer, cells::content(row_at(grid, row), self.occupancy.of(row)));
+                let cells = cells::content(row_at(grid, row), self.occupancy.written(row));
+                if self.occupancy.is_plain(row) {
+                    debug_assert!(cells.iter().all(cells::is_plain), "a row is written in a look that was not noted");
+                    cells::push_cells(cells, writer.text());
+                } else {
+                    write_styled(&mut writer, cells);
+                }
             }
             writer.finish(continued);
             drained += len;
@@ -145,7 +151,7 @@ pub(super) fn row_at(grid: &Grid<Cell>, row: usize) -> &Row<Cell> {
 }
 
 /// Appends the cells of a row, one run of equal look after the other.
-fn write_row(writer: &mut LineWriter<'_>, mut cells: &[Cell]) {
+fn write_styled(writer: &mut LineWriter<'_>, mut cells: &[Cell]) {
     while let Some(first) = cells.first() {
         let len = 1 + cells[1..].iter().take_while(|cell| cells::same_look(first, cell)).count();
         let (run, rest) = cells.split_at(len);
@@ -153,4 +159,5 @@ fn write_row(writer: &mut LineWriter<'_>, mut cells: &[Cell]) {
         cells::push_cells(run, writer.text());
         cells = rest;
     }
+    writer.set_look(Look::default());
 }

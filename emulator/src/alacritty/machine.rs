@@ -250,7 +250,7 @@ impl Sink for Machine {
         self.print_ascii(run);
     }
 
-    fn text(&mut self, text: &str) {
+    fn text(&mut self, text: &[char]) {
         self.print_text(text);
     }
 

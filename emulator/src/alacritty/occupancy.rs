@@ -1,33 +1,56 @@
-//! How far each live row is written: an upper bound that spares the drain a look at every blank cell.
+//! What is known of each live row without looking at its cells: how far it is written, and whether it is plain.
 //!
-//! The engine knows this of its rows but does not tell. A short line in a wide terminal is two bytes of text and
-//! three kilobytes of blank cells, so the bound decides the speed of `yes` and `seq`. It may be too large, never too
-//! small: whoever writes cells in a way not followed here calls [`Occupancy::forget_screen`].
+//! The engine knows the first of its rows but does not tell. A short line in a wide terminal is two bytes of text and
+//! three kilobytes of blank cells, so this decides the speed of `yes` and `seq`; and most rows are in the default look
+//! throughout, which spares the drain a comparison for each cell. The bound may be too large, never too small, and a row
+//! counted as styled may be plain, never the reverse: whoever writes cells in a way not followed here calls
+//! [`Occupancy::forget`].
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Written columns of the live rows of the main screen, oldest first.
+/// What a row may hold. Columns fit below the bit that marks other looks than the default.
+#[derive(Clone, Copy, Debug)]
+struct Content(u16);
+
+impl Content {
+    const BLANK: Self = Self(0);
+    const STYLED: u16 = 1 << 15;
+
+    fn anything(cols: usize) -> Self {
+        Self(cols as u16 | Self::STYLED)
+    }
+
+    fn cols(self) -> usize {
+        usize::from(self.0 & !Self::STYLED)
+    }
+
+    fn is_plain(self) -> bool {
+        self.0 & Self::STYLED == 0
+    }
+}
+
+/// The rows of the main screen, oldest first.
 #[derive(Debug)]
 pub(super) struct Occupancy {
-    written: VecDeque<u16>,
-    rows: usize,
-    cols: u16,
+    rows: VecDeque<Content>,
+    screen_rows: usize,
+    cols: usize,
 }
 
 impl Occupancy {
-    /// Nothing is known yet of `live` rows, the last `rows` of which are the screen.
-    pub(super) fn unknown(live: usize, rows: usize, cols: usize) -> Self {
-        let cols = cols as u16;
-        Self { written: std::iter::repeat_n(cols, live).collect(), rows, cols }
+    /// Nothing is known yet of `live` rows, the last `screen_rows` of which are the screen.
+    pub(super) fn unknown(live: usize, screen_rows: usize, cols: usize) -> Self {
+        Self { rows: std::iter::repeat_n(Content::anything(cols), live).collect(), screen_rows, cols }
     }
 
-    /// A row of the screen was written up to a column.
+    /// A row of the screen was written up to a column, in the default look or in another.
     #[inline]
-    pub(super) fn write(&mut self, row: usize, end: usize) {
-        let index = self.written.len() - self.rows + row;
-        if let Some(written) = self.written.get_mut(index) {
-            *written = (*written).max(end as u16);
+    pub(super) fn write(&mut self, row: usize, end: usize, plain: bool) {
+        let index = self.rows.len() - self.screen_rows + row;
+        if let Some(content) = self.rows.get_mut(index) {
+            let styled = if plain { content.0 & Content::STYLED } else { Content::STYLED };
+            *content = Content(content.cols().max(end) as u16 | styled);
         }
     }
 
@@ -35,33 +58,39 @@ impl Occupancy {
     #[inline]
     pub(super) fn scroll(&mut self, count: usize) {
         for _ in 0..count {
-            self.written.push_back(0);
+            self.rows.push_back(Content::BLANK);
         }
     }
 
-    /// Rows of the screen may be written to their end.
+    /// Rows of the screen may hold anything.
     pub(super) fn forget(&mut self, rows: Range<usize>) {
-        let screen = self.written.len() - self.rows;
-        self.written.range_mut(screen + rows.start..screen + rows.end).for_each(|written| *written = self.cols);
+        let screen = self.rows.len() - self.screen_rows;
+        let anything = Content::anything(self.cols);
+        self.rows.range_mut(screen + rows.start..screen + rows.end).for_each(|content| *content = anything);
     }
 
-    /// Any row of the screen may be written to its end.
+    /// Any row of the screen may hold anything.
     pub(super) fn forget_screen(&mut self) {
-        self.forget(0..self.rows);
+        self.forget(0..self.screen_rows);
     }
 
     /// The oldest rows left.
     pub(super) fn drain(&mut self, count: usize) {
-        self.written.drain(..count);
+        self.rows.drain(..count);
     }
 
-    /// Written columns of a live row, counted from the oldest.
-    pub(super) fn of(&self, row: usize) -> usize {
-        usize::from(self.written[row])
+    /// Columns of a live row, counted from the oldest, that may be written.
+    pub(super) fn written(&self, row: usize) -> usize {
+        self.rows[row].cols()
     }
 
     /// A live row may be written to its last column.
     pub(super) fn is_full(&self, row: usize) -> bool {
-        self.written[row] == self.cols
+        self.written(row) == self.cols
+    }
+
+    /// Everything in a live row is in the default look.
+    pub(super) fn is_plain(&self, row: usize) -> bool {
+        self.rows[row].is_plain()
     }
 }

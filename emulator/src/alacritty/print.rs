@@ -63,38 +63,40 @@ impl Machine {
         self.note_written(point.line.0 as usize, end);
     }
 
-    /// Cells of a row were written up to a column.
+    /// Cells of a row were written up to a column, in the look of the cursor.
     #[inline]
     fn note_written(&mut self, row: usize, end: usize) {
         if self.buffer() == Buffer::Main {
-            self.occupancy.write(row, end);
+            let plain = super::cells::is_plain(&self.term.grid().cursor.template);
+            self.occupancy.write(row, end, plain);
         }
     }
 
     /// A run of text beyond ASCII.
-    pub(super) fn print_text(&mut self, text: &str) {
+    pub(super) fn print_text(&mut self, text: &[char]) {
         let inserts = self.has_mode(TermMode::INSERT);
         let mut rest = text;
-        while let Some(c) = rest.chars().next() {
+        while let Some((&c, behind)) = rest.split_first() {
             let special = inserts || self.cursor().input_needs_wrap;
-            let mut taken = if special { 0 } else { self.write_fitting(rest) };
+            let taken = if special { 0 } else { self.write_fitting(rest) };
             if taken == 0 {
                 // A mark, or a character at the edge of the row.
                 self.print(c);
-                taken = c.len_utf8();
+                rest = behind;
+            } else {
+                rest = &rest[taken..];
             }
-            rest = &rest[taken..];
         }
     }
 
-    /// Writes the characters at the start of a text that fit the row and need nothing special. Returns their bytes.
-    fn write_fitting(&mut self, text: &str) -> usize {
+    /// Writes the characters at the start of a text that fit the row and need nothing special. Returns their number.
+    fn write_fitting(&mut self, text: &[char]) -> usize {
         let grid = self.term.grid_mut();
         let (cols, point) = (grid.columns(), grid.cursor.point);
         let template = grid.cursor.template.clone();
         let row = &mut grid[point.line];
         let (mut col, mut taken, mut last) = (point.column.0, 0, None);
-        for c in text.chars() {
+        for &c in text {
             let columns = width(c).unwrap_or(0);
             if columns == 0 || col + columns > cols {
                 break;
@@ -111,7 +113,7 @@ impl Machine {
                 }
             }
             col += 1;
-            taken += c.len_utf8();
+            taken += 1;
             last = Some(c);
         }
         if let Some(last) = last {
@@ -160,7 +162,7 @@ impl Machine {
             self.insert_char(c, width);
         } else {
             let c = self.term.grid().cursor.charsets[self.charset].map(c);
-            self.write_fitting(c.encode_utf8(&mut [0; 4]));
+            self.write_fitting(&[c]);
         }
     }
 
@@ -292,7 +294,7 @@ impl Machine {
 #[inline]
 fn width(c: char) -> Option<usize> {
     match c {
-        ' '..='~' | '\u{2500}'..='\u{257f}' => Some(1),
+        ' '..='~' | '\u{ae}'..='\u{2ff}' | '\u{2500}'..='\u{257f}' => Some(1),
         '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' => Some(2),
         _ => c.width(),
     }

@@ -19,6 +19,8 @@ pub(crate) use self::sequence::{Groups, Sequence};
 pub(crate) const OSC_LIMIT: usize = 1 << 20;
 /// Longest title of `ESC k`. A longer one is text.
 const SCREEN_TITLE_LIMIT: usize = 4096;
+/// Characters beyond ASCII that are handed over at a time.
+const TEXT_RUN: usize = 64;
 /// A string buffer larger than this is given back once its string has ended.
 const KEPT_CAPACITY: usize = 4096;
 
@@ -34,7 +36,7 @@ pub(crate) trait Sink {
     fn ascii(&mut self, run: &[u8]);
     /// A run of text beyond ASCII; U+FFFD stands for bytes that are no UTF-8. Encoded C1 controls may be in it: they
     /// are not acted on, and are no text either.
-    fn text(&mut self, text: &str);
+    fn text(&mut self, text: &[char]);
     /// A C0 control other than ESC.
     fn control(&mut self, byte: u8);
     /// `ESC`, intermediates, a final byte.
@@ -156,30 +158,32 @@ impl Parser {
 
     /// A run of bytes above ASCII. At the end of the chunk a cut character waits for the next one.
     fn unicode<S: Sink>(&mut self, sink: &mut S, mut bytes: &[u8], at_end: bool) {
+        let mut text = ['\0'; TEXT_RUN];
         while !bytes.is_empty() {
-            let (valid, error) = match std::str::from_utf8(bytes) {
-                Ok(text) => (text, None),
-                Err(error) => {
-                    let text = std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();
-                    (text, Some(error))
-                }
-            };
-            if !valid.is_empty() {
-                sink.text(valid);
+            let mut len = 0;
+            while len < TEXT_RUN
+                && let Some((c, rest)) = decode(bytes)
+            {
+                text[len] = c;
+                len += 1;
+                bytes = rest;
             }
-            let Some(error) = error else { return };
-            bytes = &bytes[error.valid_up_to()..];
-            match error.error_len() {
-                Some(len) => {
-                    malformed(sink, &bytes[..len]);
-                    bytes = &bytes[len..];
-                }
-                None if at_end => {
+            if len > 0 {
+                sink.text(&text[..len]);
+                continue;
+            }
+            // Rare, so the standard library may tell how much of it is malformed.
+            match std::str::from_utf8(bytes).map_err(|error| error.error_len()) {
+                Err(None) if at_end => {
                     self.partial[..bytes.len()].copy_from_slice(bytes);
                     self.partial_len = bytes.len();
                     return;
                 }
-                None => {
+                Err(Some(malformed_len)) => {
+                    malformed(sink, &bytes[..malformed_len]);
+                    bytes = &bytes[malformed_len..];
+                }
+                _ => {
                     malformed(sink, bytes);
                     return;
                 }
@@ -194,7 +198,7 @@ impl Parser {
             let candidate = &self.partial[..=self.partial_len];
             match std::str::from_utf8(candidate) {
                 Ok(text) => {
-                    sink.text(text);
+                    text.chars().for_each(|c| sink.text(&[c]));
                     self.partial_len = 0;
                     return taken + 1;
                 }
@@ -491,9 +495,27 @@ fn printable_ascii(bytes: &[u8]) -> usize {
     at + run_in(&bytes[at..])
 }
 
+/// The first character of bytes above ASCII and what follows it; `None` when it is cut or malformed. Does in one go what
+/// validating a string and then taking its characters does in two.
+#[inline]
+fn decode(bytes: &[u8]) -> Option<(char, &[u8])> {
+    let low = |byte: u8| (byte & 0xc0 == 0x80).then_some(u32::from(byte & 0x3f));
+    let (code, shortest, rest) = match *bytes {
+        [a @ 0xc2..=0xdf, b, ref rest @ ..] => (u32::from(a & 0x1f) << 6 | low(b)?, 0x80, rest),
+        [a @ 0xe0..=0xef, b, c, ref rest @ ..] => (u32::from(a & 0x0f) << 12 | low(b)? << 6 | low(c)?, 0x800, rest),
+        [a @ 0xf0..=0xf4, b, c, d, ref rest @ ..] => {
+            (u32::from(a & 0x07) << 18 | low(b)? << 12 | low(c)? << 6 | low(d)?, 0x1_0000, rest)
+        }
+        _ => return None,
+    };
+    // Longer than needed is malformed; `char` knows the surrogates and the end of Unicode.
+    let c = char::from_u32(code).filter(|_| code >= shortest)?;
+    Some((c, rest))
+}
+
 /// Bytes that are no UTF-8: one replacement character, except for a lone 8-bit C1 control.
 fn malformed<S: Sink>(sink: &mut S, bytes: &[u8]) {
     if !matches!(bytes, [0x80..=0x9f]) {
-        sink.text("\u{fffd}");
+        sink.text(&[char::REPLACEMENT_CHARACTER]);
     }
 }

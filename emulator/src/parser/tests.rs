@@ -3,7 +3,7 @@
 use alacritty_terminal::vte;
 use proptest::prelude::*;
 
-use super::{OSC_LIMIT, Parser, Sequence, Sink, StringEnd};
+use super::{OSC_LIMIT, Parser, Sequence, Sink, StringEnd, decode};
 
 /// What a parser found, in a form that both can produce.
 #[derive(Debug, PartialEq)]
@@ -30,8 +30,9 @@ impl Sink for Ours {
         self.0.extend(run.iter().map(|&byte| Found::Print(char::from(byte))));
     }
 
-    fn text(&mut self, text: &str) {
-        let printed = text.chars().filter(|c| !c.is_control());
+    fn text(&mut self, text: &[char]) {
+        assert!(!text.is_empty());
+        let printed = text.iter().copied().filter(|c| !c.is_control());
         self.0.extend(printed.map(Found::Print));
     }
 
@@ -151,6 +152,30 @@ proptest! {
     fn finds_the_same_in_every_chunking(bytes in prop::collection::vec(any::<u8>(), 0..80), cut in any::<prop::sample::Index>()) {
         let (head, tail) = bytes.split_at(cut.index(bytes.len() + 1));
         prop_assert_eq!(ours(&[head, tail]), ours(&[&bytes]));
+    }
+}
+
+#[test]
+fn every_character_and_nothing_else_is_decoded() {
+    for c in '\u{80}'..=char::MAX {
+        let mut bytes = [0; 4];
+        let bytes = c.encode_utf8(&mut bytes).as_bytes();
+        assert_eq!(decode(bytes), Some((c, &[][..])));
+        assert_eq!(decode(&bytes[..bytes.len() - 1]), None, "{c:?} cut");
+    }
+    let malformed: [&[u8]; 9] = [
+        b"\xc0\x80",
+        b"\xc1\xbf",
+        b"\xe0\x9f\xbf",
+        b"\xed\xa0\x80",
+        b"\xf0\x8f\xbf\xbf",
+        b"\xf4\x90\x80\x80",
+        b"\xf5\x80\x80\x80",
+        b"\xc3A",
+        b"\x80",
+    ];
+    for bytes in malformed {
+        assert_eq!(decode(bytes), None, "{bytes:?}");
     }
 }
 
