@@ -20,8 +20,8 @@ const VIEWS: [(&str, Mode, bool); 3] =
     [("viewport", Mode::Viewport, false), ("tail", Mode::Tail, true), ("full", Mode::Full, true)];
 /// What a size file says.
 const SIZE_EXAMPLE: &str = r#"{"cols": 80, "rows": 24}"#;
-/// Lines of a `tail` expectation.
-const TAIL_LINES: usize = 40;
+/// Lines of a tail nobody gave a number for.
+pub const TAIL_LINES: usize = 40;
 
 /// One recording with its expectations.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{Failure, Outcome, print};
 use crate::error::Error;
-use crate::fixture::{Difference, Fixture, trimmed};
+use crate::fixture::{Difference, Fixture, TAIL_LINES, trimmed};
 use crate::recording::Recording;
 use crate::replay::Player;
 
@@ -37,7 +37,7 @@ pub(super) struct ReplayArguments {
     #[arg(long, value_enum, default_value = "viewport")]
     mode: ModeName,
 
-    /// The newest lines only; a viewport is always whole
+    /// The newest lines only; 40 for a tail, a viewport is always whole
     #[arg(long, value_name = "N")]
     max_lines: Option<usize>,
 
@@ -150,7 +150,11 @@ fn request(arguments: &ReplayArguments, since: Option<MarkerId>) -> Request {
         ModeName::Full => Mode::Full,
         ModeName::Delta => Mode::Delta { since },
     };
-    Request { merge_wrapped: !arguments.no_merge, max_lines: arguments.max_lines, ..Request::new(mode) }
+    let max_lines = match (arguments.mode, arguments.max_lines) {
+        (ModeName::Tail, None) => Some(TAIL_LINES),
+        (_, max_lines) => max_lines,
+    };
+    Request { merge_wrapped: !arguments.no_merge, max_lines, ..Request::new(mode) }
 }
 
 fn size(recording: &Recording, arguments: &ReplayArguments) -> Result<Option<Size>, Error> {

@@ -107,19 +107,19 @@ fn a_resize_in_the_recording_reflows_what_is_there() {
 #[test]
 fn each_mode_shows_its_part_of_the_history() {
     let folder = Folder::new();
-    let lines: String = (1..=30).map(|n| format!("{n}\r\n")).collect();
+    let lines: String = (1..=50).map(|n| format!("{n}\r\n")).collect();
     let raw = folder.file("raw", lines);
     let numbers = |range: std::ops::RangeInclusive<u32>| range.map(|n| format!("{n}\n")).collect::<String>();
     for engine in ["alacritty", "vt100"] {
         for (options, expected) in [
-            ("", numbers(22..=30)),
-            ("--mode viewport --max-lines 2", numbers(22..=30)),
-            ("--mode tail", numbers(1..=30)),
-            ("--mode tail --max-lines 3", numbers(28..=30)),
-            ("--mode full", numbers(1..=30)),
-            ("--mode full --max-lines 4", numbers(27..=30)),
+            ("", numbers(42..=50)),
+            ("--mode viewport --max-lines 2", numbers(42..=50)),
+            ("--mode tail", numbers(11..=50)),
+            ("--mode tail --max-lines 3", numbers(48..=50)),
+            ("--mode full", numbers(1..=50)),
+            ("--mode full --max-lines 4", numbers(47..=50)),
             ("--mode full --max-lines 0", String::new()),
-            ("--mode delta", numbers(1..=30)),
+            ("--mode delta", numbers(1..=50)),
         ] {
             let options = format!("{options} --rows 10 --engine {engine}");
             assert_eq!(shown(replay(&raw, &options)), expected, "{options}");
