@@ -85,7 +85,7 @@ impl Machine {
 
     /// What the engine leaves behind in the grid that is looked at.
     fn tidy_grid(&mut self) {
-        self.clear_cut_characters();
+        self.clear_old_edges();
         self.mark_rows_written();
         self.move_pending_wrap();
     }
@@ -110,13 +110,17 @@ impl Machine {
         }
     }
 
-    /// On a screen that does not reflow, a narrower edge may have cut a wide character in two.
-    fn clear_cut_characters(&mut self) {
+    /// On a screen that does not reflow, a narrower edge may have cut a wide character in two, and in a wider row the marks
+    /// of the old edge stand in the middle: the gap before a wide character, and the wrap.
+    fn clear_old_edges(&mut self) {
         let grid = self.term.grid_mut();
-        let last = Column(grid.columns() - 1);
+        let last = grid.columns() - 1;
         for line in (0..grid.screen_lines() as i32).map(Line) {
-            if grid[line][last].flags.contains(Flags::WIDE_CHAR) {
-                grid[line][last].clear_wide();
+            if grid[line][Column(last)].flags.contains(Flags::WIDE_CHAR) {
+                grid[line][Column(last)].clear_wide();
+            }
+            for cell in &mut grid[line][..Column(last)] {
+                cell.flags.remove(Flags::LEADING_WIDE_CHAR_SPACER | Flags::WRAPLINE);
             }
         }
     }

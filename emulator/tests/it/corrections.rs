@@ -162,3 +162,13 @@ fn a_pending_wrap_moves_with_the_edge() {
         assert_eq!(rows(&mut emulator), expected, "{before:?} to {size:?}");
     }
 }
+
+#[test]
+fn the_old_edge_of_a_wider_alternate_screen_is_forgotten() {
+    let mut emulator = fed(4, 2, "\x1b[?1049h\x1b[Habc日");
+    emulator.resize(crate::support::size(8, 2));
+    crate::support::feed(&mut emulator, "\x1b[1;5Hx");
+    assert_eq!(rows(&mut emulator), ["abc x", "日"]);
+    emulator.resize(crate::support::size(4, 2));
+    assert!(!emulator.screen().rows[0].wrapped, "the row ended when it was wider");
+}
