@@ -1,5 +1,6 @@
 //! The meaning of control sequences.
 
+use alacritty_terminal::index::Point;
 use alacritty_terminal::term::TermMode;
 use alacritty_terminal::vte::ansi::{Attr, CursorShape, CursorStyle, Handler, TabulationClearMode};
 
@@ -15,15 +16,19 @@ const REPEAT_RUN: usize = 256;
 
 impl Machine {
     pub(super) fn dispatch_csi(&mut self, sequence: &Sequence, length: usize) {
+        let repeatable = self.repeatable.take();
         let count = usize::from(sequence.param_or(0, 1));
         match (sequence.intermediates(), sequence.last()) {
             ([], b'm') => self.select_rendition(sequence),
             ([], b'H' | b'f') => {
                 let col = usize::from(sequence.param_or(1, 1));
                 self.term.goto(count as i32 - 1, col - 1);
+                // A move that goes nowhere is none to REP.
+                self.repeatable = repeatable.filter(|(_, after)| *after == self.term.grid().cursor.point);
             }
             ([], b'A') => self.cursor_up(count),
-            ([], b'B' | b'e') => self.cursor_down(count),
+            ([], b'B') => self.cursor_down(count),
+            ([], b'e') => self.place_cursor(self.row() + count, self.col()),
             ([], b'C' | b'a') => self.cursor_right(count),
             ([], b'D') => self.cursor_left(count),
             ([], b'E') => {
@@ -51,7 +56,7 @@ impl Machine {
             ([b' '], b'A') => self.insert_columns(0, count),
             ([b'\''], b'}') => self.insert_columns(self.col(), count),
             ([b'\''], b'~') => self.delete_columns(self.col(), count),
-            ([], b'b') => self.repeat(count),
+            ([], b'b') => self.repeat(repeatable, count),
             ([], b'I') => self.tab_forward(sequence.param_or(0, 1)),
             ([], b'Z') => self.tab_backward(sequence.param_or(0, 1)),
             ([], b'g') => self.clear_tabs(sequence.param_or(0, 0)),
@@ -105,11 +110,9 @@ impl Machine {
         }
     }
 
-    /// REP: void once a control came or the cursor moved; `Term` repeats whatever was printed last.
-    fn repeat(&mut self, count: usize) {
-        if let Some((c, after)) = self.repeatable.take()
-            && after == self.cursor().point
-        {
+    /// REP: the character must come directly before; `Term` repeats whatever was printed last.
+    fn repeat(&mut self, repeatable: Option<(char, Point)>, count: usize) {
+        if let Some((c, _)) = repeatable {
             // In runs: eight bytes can ask for 65,535 characters.
             let mut left = count;
             while left > 0 {

@@ -28,8 +28,8 @@ pub(super) enum Erase {
 impl Machine {
     /// ED 0: from the cursor to the end of the screen.
     pub(super) fn erase_below(&mut self, kind: Erase) {
-        let (row, col) = (self.row(), self.col());
-        self.erase_cells(row, col..self.cols(), kind);
+        let row = self.row();
+        self.erase_line_right(kind);
         self.erase_rows(row + 1..self.rows(), kind);
     }
 
@@ -59,7 +59,7 @@ impl Machine {
         self.drain_if_full();
     }
 
-    /// EL 0.
+    /// EL 0. With a wrap pending the cursor is behind the last cell: nothing is right of it.
     pub(super) fn erase_line_right(&mut self, kind: Erase) {
         if !self.cursor().input_needs_wrap {
             let (row, col) = (self.row(), self.col());

@@ -173,6 +173,14 @@ impl Machine {
         }
     }
 
+    /// DECALN: the screen full of `E`, no margins, the cursor home; `Term` leaves margins and cursor.
+    fn align(&mut self) {
+        self.term.decaln();
+        self.forget_occupancy(0..self.rows());
+        self.set_region(0, self.rows());
+        self.place_cursor(0, 0);
+    }
+
     /// RIS: as new, except for the numbers of lines, which go on.
     fn reset(&mut self) {
         self.forget_everything();
@@ -270,6 +278,7 @@ impl Sink for Machine {
     }
 
     fn escape(&mut self, intermediates: &[u8], last: u8) {
+        self.repeatable = None;
         match (intermediates, last) {
             ([], b'7') => self.save_cursor(),
             ([], b'8') => self.restore_cursor(),
@@ -289,10 +298,7 @@ impl Sink for Machine {
             ([], b'>') => self.term.unset_keypad_application_mode(),
             ([], b'n') => self.select_charset(CharsetIndex::G2),
             ([], b'o') => self.select_charset(CharsetIndex::G3),
-            ([b'#'], b'8') => {
-                self.term.decaln();
-                self.forget_occupancy(0..self.rows());
-            }
+            ([b'#'], b'8') => self.align(),
             ([slot], charset) => self.designate_charset(*slot, charset),
             _ => (),
         }
@@ -303,10 +309,12 @@ impl Sink for Machine {
     }
 
     fn osc(&mut self, payload: &[u8], end: StringEnd, length: usize) {
+        self.repeatable = None;
         self.dispatch_osc(payload, end, length);
     }
 
     fn dcs(&mut self, header: &Sequence, length: usize) {
+        self.repeatable = None;
         if header.intermediates() == b"$" && header.last() == b'q' {
             self.answers.asked(length);
             self.answers.give(reply::SETTING_UNKNOWN);

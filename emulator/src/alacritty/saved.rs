@@ -70,9 +70,16 @@ impl Machine {
         self.term.move_forward_tabs(count);
     }
 
-    /// CBT. A pending wrap stays pending, as in xterm.
+    /// CBT. Without a stop it goes to the first column. A pending wrap stays pending, as in xterm.
     pub(super) fn tab_backward(&mut self, count: u16) {
-        self.term.move_backward_tabs(count);
+        for _ in 0..count {
+            let before = self.col();
+            self.term.move_backward_tabs(1);
+            if self.col() == before {
+                self.cursor().point.column = Column(0);
+                break;
+            }
+        }
     }
 
     /// DECST8C: a tab stop every eight columns.
