@@ -103,8 +103,7 @@ impl Machine {
         });
     }
 
-    /// DECRC: position, attributes, character sets and origin mode, but no pending wrap. Without a saved
-    /// cursor: home, everything plain.
+    /// DECRC: position, attributes, character sets and origin mode, but no pending wrap.
     pub(super) fn restore_cursor(&mut self) {
         self.restore_cursor_with_wrap();
         self.cursor().input_needs_wrap = false;
@@ -113,11 +112,7 @@ impl Machine {
     /// Restores the cursor exactly, as the way back from the alternate screen does.
     pub(super) fn restore_cursor_with_wrap(&mut self) {
         let buffer = self.buffer() as usize;
-        let saved = self.saved[buffer].take().unwrap_or_else(|| SavedCursor {
-            cursor: Cursor::default(),
-            charset: CharsetIndex::G0,
-            origin: false,
-        });
+        let Some(saved) = self.saved[buffer].take() else { return self.go_home_plain() };
         let origin = NamedPrivateMode::Origin.into();
         if saved.origin {
             self.term.set_private_mode(origin);
@@ -125,13 +120,23 @@ impl Machine {
             self.term.unset_private_mode(origin);
         }
         let point = saved.cursor.point;
-        *self.cursor() = saved.cursor.clone();
+        self.become_cursor(saved.cursor.clone(), saved.charset);
         self.place_cursor(point.line.0.max(0) as usize, point.column.0);
         self.cursor().input_needs_wrap = saved.cursor.input_needs_wrap && self.cursor().point == point;
-        self.charset = saved.charset;
-        self.term.set_active_charset(saved.charset);
-        self.protecting = saved.cursor.template.flags.contains(PROTECTED);
         self.saved[buffer] = Some(saved);
+    }
+
+    /// Without a saved cursor: home, within the margins in origin mode, everything plain.
+    fn go_home_plain(&mut self) {
+        self.become_cursor(Cursor::default(), CharsetIndex::G0);
+        self.term.goto(0, 0);
+    }
+
+    fn become_cursor(&mut self, cursor: Cursor<Cell>, charset: CharsetIndex) {
+        self.protecting = cursor.template.flags.contains(PROTECTED);
+        *self.cursor() = cursor;
+        self.charset = charset;
+        self.term.set_active_charset(charset);
     }
 
     /// To the alternate screen, which is empty then; the cursor comes along.
