@@ -269,7 +269,7 @@ impl Sink for Machine {
             b'\n' => self.line_feed(),
             0x08 => self.backspace(),
             b'\t' => self.tab_forward(1),
-            0x0b | 0x0c => self.line_feed(),
+            0x0b | 0x0c => self.vertical_tab(),
             0x07 => self.bells += 1,
             0x0e => self.select_charset(CharsetIndex::G1),
             0x0f => self.select_charset(CharsetIndex::G0),

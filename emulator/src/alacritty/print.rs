@@ -236,8 +236,15 @@ impl Machine {
         cursor.input_needs_wrap = false;
     }
 
-    /// LF, VT, FF: down a line, and to its start in new-line mode.
+    /// LF: down a line. A pending wrap stays pending, as in alacritty, tmux and vt100; xterm drops it.
     pub(super) fn line_feed(&mut self) {
+        let pending = self.cursor().input_needs_wrap && !self.has_mode(TermMode::LINE_FEED_NEW_LINE);
+        self.vertical_tab();
+        self.cursor().input_needs_wrap = pending;
+    }
+
+    /// VT, FF: down a line as well, and to its start in new-line mode. A pending wrap is dropped, as in xterm.
+    pub(super) fn vertical_tab(&mut self) {
         self.index();
         if self.has_mode(TermMode::LINE_FEED_NEW_LINE) {
             self.carriage_return();

@@ -49,6 +49,8 @@ const CASES: &[Case] = &[
     ("REP after a move that goes nowhere repeats", (8, 1), "ab\x1b[1;3H\x1b[3b", &["abbbb"]),
     ("DECALN goes home and resets the margins", (3, 3), "\x1b[2;3r\x1b[3;3H\x1b#8x\x1b[9By", &["xEE", "EEE", "EyE"]),
     ("DECRC without DECSC goes home and keeps origin mode", (4, 4), "\x1b[2;4r\x1b[?6h\x1b[2;2H\x1b8x", &["", "x"]),
+    ("LF keeps a pending wrap", (4, 3), "abcd\nx", &["abcd", "", "x"]),
+    ("LF in new-line mode goes to the first column", (4, 3), "\x1b[20habcd\nx", &["abcd", "x"]),
     ("IND drops a pending wrap", (4, 3), "abcd\x1bDx", &["abcd", "   x"]),
     ("RI drops a pending wrap", (4, 3), "\r\nabcd\x1bMx", &["   x", "abcd"]),
     ("VT drops a pending wrap", (4, 3), "abcd\x0bx", &["abcd", "   x"]),
