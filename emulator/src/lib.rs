@@ -23,6 +23,7 @@
 //! exactly what a full read would give.
 
 mod alacritty;
+mod choice;
 mod engine;
 mod history;
 mod keyboard;
@@ -52,10 +53,11 @@ pub use crate::screen::{
 pub use crate::size::{MAX_COLS, MAX_ROWS, Size, SizeError};
 
 use crate::alacritty::Alacritty;
+use crate::choice::{changed_since, choose};
 use crate::engine::Engine;
 use crate::lines::{LineIndex, Lines};
 use crate::marker::{MainSeen, Marker, Markers};
-use crate::read::{Choice, Page};
+use crate::read::Page;
 use crate::vt100::Vt100;
 
 /// How a terminal is made.
@@ -259,60 +261,4 @@ impl Emulator {
         };
         self.markers.add(marker)
     }
-}
-
-/// The lines that a read other than a delta is about.
-fn choose(lines: &Lines<'_>, request: &Request) -> Choice {
-    let (range, cap_is_the_question) = match request.mode {
-        Mode::Viewport => (lines.screen_first()..lines.screen_end(), false),
-        Mode::Range { from, until } => {
-            let end = until.map_or(lines.next(), |until| until.min(lines.next()));
-            (from.max(lines.oldest())..end, false)
-        }
-        Mode::Full => (lines.oldest()..lines.next(), false),
-        Mode::Tail | Mode::Delta { .. } => (tail_from(lines, request.max_lines)..lines.next(), true),
-    };
-    Choice { numbers: range.collect(), cap_is_the_question }
-}
-
-/// Every line is at least one row, so the last `max_lines` lines hold the last `max_lines` rows.
-fn tail_from(lines: &Lines<'_>, max_lines: Option<usize>) -> u64 {
-    let max = max_lines.map_or(u64::MAX, |max| max as u64);
-    lines.next().saturating_sub(max).max(lines.oldest())
-}
-
-/// How a delta's marker fared.
-struct Outcome {
-    missed: Option<u64>,
-    loss: Option<Loss>,
-}
-
-/// The lines that were added or changed since a marker; the tail when it is not known.
-fn changed_since(
-    lines: &Lines<'_>,
-    buffer: Buffer,
-    seen: Option<&Marker>,
-    engine: &dyn Engine,
-    max_lines: Option<usize>,
-) -> (Choice, Outcome) {
-    let mut scratch = String::new();
-    let mut changed = |number: u64, before: Option<u64>| before != Some(lines.hash(number, &mut scratch));
-    let (numbers, outcome) = match (buffer, seen) {
-        (Buffer::Alternate, Some(seen)) => {
-            let before = |number: u64| seen.alternate.as_ref().and_then(|seen| seen.get(number as usize).copied());
-            let numbers = (0..lines.next()).filter(|&number| changed(number, before(number))).collect();
-            (numbers, Outcome { missed: Some(0), loss: None })
-        }
-        (Buffer::Main, Some(Marker { main: seen, .. })) => {
-            let from = seen.first_changeable().max(lines.oldest());
-            let numbers = (from..lines.next()).filter(|&number| changed(number, seen.hash(number))).collect();
-            let missed = lines.oldest().saturating_sub(seen.end());
-            (numbers, Outcome { missed: Some(missed), loss: engine.history().loss_of(seen.end()) })
-        }
-        (_, None) => {
-            let numbers = (tail_from(lines, max_lines)..lines.next()).collect();
-            return (Choice { numbers, cap_is_the_question: true }, Outcome { missed: None, loss: None });
-        }
-    };
-    (Choice { numbers, cap_is_the_question: false }, outcome)
 }

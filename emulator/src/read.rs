@@ -5,6 +5,7 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
+use crate::choice::Choice;
 use crate::history::Loss;
 use crate::lines::Lines;
 use crate::marker::MarkerId;
@@ -144,13 +145,6 @@ pub struct Delta {
     pub missed_lines: Option<u64>,
     /// Why they went.
     pub loss: Option<Loss>,
-}
-
-/// The chosen lines and how a cap on them is to be understood.
-pub(crate) struct Choice {
-    pub(crate) numbers: Vec<u64>,
-    /// The cap on lines is what was asked for (a tail), not something left out.
-    pub(crate) cap_is_the_question: bool,
 }
 
 /// The text of an answer while it is put together.
