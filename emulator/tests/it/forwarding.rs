@@ -6,14 +6,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use alacritty_terminal::event::{Event, EventListener};
-use alacritty_terminal::grid::Dimensions;
-use alacritty_terminal::index::{Column, Line};
-use alacritty_terminal::term::cell::Flags;
-use alacritty_terminal::term::{Config, Term};
 use alacritty_terminal::vte::ansi::{self, Handler, Processor};
 
-use crate::support::{rows, terminal};
+use crate::support::{bare_rows, rows, terminal};
 
 /// Method, sequence, and whether the screen must be that of the bare engine.
 const TABLE: &[(&str, &str, Same)] = &[
@@ -186,51 +181,6 @@ record! {
     set_scp(ansi::ScpCharPath, ansi::ScpUpdateMode);
 }
 
-#[derive(Clone)]
-struct Silent;
-
-impl EventListener for Silent {
-    fn send_event(&self, _: Event) {}
-}
-
-struct Geometry;
-
-impl Dimensions for Geometry {
-    fn total_lines(&self) -> usize {
-        6
-    }
-
-    fn screen_lines(&self) -> usize {
-        6
-    }
-
-    fn columns(&self) -> usize {
-        30
-    }
-}
-
-/// The screen of the bare engine.
-fn bare_rows(bytes: &str) -> Vec<String> {
-    let mut term = Term::new(Config::default(), &Geometry, Silent);
-    let mut processor: Processor = Processor::new();
-    processor.advance(&mut term, bytes.as_bytes());
-    let row = |line: i32| {
-        let mut text = String::new();
-        for cell in (0..30).map(|column| &term.grid()[Line(line)][Column(column)]) {
-            if !cell.flags.intersects(Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER) {
-                text.push(if cell.c == '\t' { ' ' } else { cell.c });
-                text.extend(cell.zerowidth().into_iter().flatten());
-            }
-        }
-        text.trim_end().to_owned()
-    };
-    let mut rows: Vec<String> = (0..6).map(row).collect();
-    while rows.last().is_some_and(String::is_empty) {
-        rows.pop();
-    }
-    rows
-}
-
 #[test]
 fn the_table_names_every_method_of_the_trait() {
     assert_eq!(RECORDED.len(), METHODS);
@@ -253,7 +203,7 @@ fn each_method_has_the_effect_it_has_on_the_bare_engine() {
     for (method, bytes, same) in TABLE {
         let mut emulator = terminal(30, 6);
         emulator.feed(Duration::ZERO, bytes.as_bytes());
-        let (ours, bare) = (rows(&mut emulator), bare_rows(bytes));
+        let (ours, bare) = (rows(&mut emulator), bare_rows(30, 6, bytes));
         match same {
             Same::Yes => assert_eq!(ours, bare, "{method}: {bytes:?}"),
             Same::OursOnly(why) => assert_ne!(ours, bare, "{method}: {why}"),

@@ -4,15 +4,6 @@ use kpty_emulator::{Buffer, Mode, Request, Which};
 
 use crate::support::{fed, feed, lines, numbered, terminal};
 
-const TAIL: Request = Request {
-    mode: Mode::Tail,
-    merge_wrapped: true,
-    max_lines: None,
-    max_chars: None,
-    which: Which::Active,
-    filter_lead: 0,
-};
-
 #[test]
 fn each_mode_reads_its_lines() {
     let mut emulator = fed(6, 3, "one\r\ntwo\r\nthree four\r\n$ ");
@@ -30,7 +21,7 @@ fn each_mode_reads_its_lines() {
         (Mode::Range { from: 99, until: None }, true, None, vec![]),
         (Mode::Range { from: 2, until: Some(1) }, true, None, vec![]),
     ] {
-        let request = Request { mode, merge_wrapped, max_lines, ..TAIL };
+        let request = Request { mode, merge_wrapped, max_lines, ..Request::default() };
         assert_eq!(lines(&mut emulator, &request), expected, "{request:?}");
     }
 }
@@ -57,14 +48,14 @@ fn a_viewport_has_every_row() {
 #[test]
 fn a_tail_reaches_below_the_cursor() {
     let mut emulator = fed(10, 5, "one\r\ntwo\r\nstatus\x1b[1;1H");
-    assert_eq!(lines(&mut emulator, &TAIL), ["one", "two", "status"]);
-    assert_eq!(emulator.read(&TAIL, None).cursor_line, 0);
+    assert_eq!(lines(&mut emulator, &Request::default()), ["one", "two", "status"]);
+    assert_eq!(emulator.read(&Request::default(), None).cursor_line, 0);
 }
 
 #[test]
 fn numbers_go_on_through_the_history() {
     let mut emulator = fed(20, 5, numbered(0..3_000));
-    let answer = emulator.read(&Request { max_lines: Some(3), ..TAIL }, None);
+    let answer = emulator.read(&Request { max_lines: Some(3), ..Request::default() }, None);
     assert_eq!(answer.lines().collect::<Vec<_>>(), ["line 2997", "line 2998", "line 2999"]);
     assert_eq!(answer.line_numbers, [2997, 2998, 2999]);
     assert_eq!((answer.first_line, answer.next_line, answer.oldest_line), (2997, 3000, 0));
@@ -77,7 +68,7 @@ fn numbers_go_on_through_the_history() {
 #[test]
 fn cuts_keep_the_newest_and_are_reported() {
     let mut emulator = fed(20, 5, "alpha\r\nbeta\r\ngamma");
-    let answer = emulator.read(&Request { max_chars: Some(7), ..TAIL }, None);
+    let answer = emulator.read(&Request { max_chars: Some(7), ..Request::default() }, None);
     assert_eq!(answer.text, "a\ngamma");
     assert_eq!(answer.lines().collect::<Vec<_>>(), ["a", "gamma"]);
     assert_eq!(answer.line_numbers, [1, 2]);
@@ -96,7 +87,7 @@ fn a_filter_sees_whole_lines_before_any_cut() {
         seen.push(line.to_owned());
         line.contains("secret").then(|| line.replace("secret-token", "[gone]"))
     };
-    let request = Request { max_chars: Some(9), ..TAIL };
+    let request = Request { max_chars: Some(9), ..Request::default() };
     let answer = emulator.read(&request, Some(&mut filter));
     assert_eq!(answer.text, "] y\nplain");
     assert_eq!(seen, ["x secret-token y", "plain"]);
@@ -106,7 +97,7 @@ fn a_filter_sees_whole_lines_before_any_cut() {
 fn a_filter_is_mapped_back_to_rows() {
     let mut emulator = fed(6, 4, "x secret-token y\r\nplain");
     let mut filter = |line: &str| Some(line.replace("secret-token", "[gone]"));
-    let request = Request { merge_wrapped: false, ..TAIL };
+    let request = Request { merge_wrapped: false, ..Request::default() };
     let answer = emulator.read(&request, Some(&mut filter));
     assert_eq!(answer.lines().collect::<Vec<_>>(), ["x [gone]", "", " y", "plain"]);
     assert_eq!(answer.line_numbers, [0, 0, 0, 1]);
@@ -129,7 +120,7 @@ fn a_filter_may_carry_state_and_gets_a_lead() {
             inside = (inside || line == "BEGIN") && line != "END";
             inside.then(|| "*".to_owned())
         };
-        let request = Request { max_lines: Some(3), filter_lead, ..TAIL };
+        let request = Request { max_lines: Some(3), filter_lead, ..Request::default() };
         emulator.read(&request, Some(&mut filter)).text
     };
     assert_eq!(masked(10), "*\nEND\nafter");
@@ -150,21 +141,21 @@ fn rows_of_a_stored_line_are_wrapped_at_todays_width() {
 #[test]
 fn the_alternate_screen_is_read_by_default_and_the_main_one_on_request() {
     let mut emulator = fed(20, 3, "one\r\ntwo\x1b[?1049h\x1b[Halt");
-    let answer = emulator.read(&TAIL, None);
+    let answer = emulator.read(&Request::default(), None);
     assert_eq!((answer.text.as_str(), answer.buffer), ("alt", Buffer::Alternate));
-    let answer = emulator.read(&Request { which: Which::Main, ..TAIL }, None);
+    let answer = emulator.read(&Request { which: Which::Main, ..Request::default() }, None);
     assert_eq!((answer.text.as_str(), answer.buffer), ("one\ntwo", Buffer::Main));
     assert_eq!(emulator.buffer(), Buffer::Alternate);
-    assert_eq!(lines(&mut emulator, &TAIL), ["alt"], "looking behind changes nothing");
+    assert_eq!(lines(&mut emulator, &Request::default()), ["alt"], "looking behind changes nothing");
     feed(&mut emulator, "!\x1b[?1049l!");
-    assert_eq!(lines(&mut emulator, &TAIL), ["one", "two!"]);
+    assert_eq!(lines(&mut emulator, &Request::default()), ["one", "two!"]);
 }
 
 #[test]
 fn looking_behind_the_alternate_screen_keeps_cursors_and_attributes() {
     let mut emulator = fed(20, 3, "one\x1b[31m\x1b7\x1b[3;3H\x1b[?1049h\x1b[2;2H\x1b[32mx");
     let before = emulator.screen();
-    emulator.read(&Request { which: Which::Main, ..TAIL }, None);
+    emulator.read(&Request { which: Which::Main, ..Request::default() }, None);
     assert_eq!(emulator.screen(), before);
     feed(&mut emulator, "y\x1b[?1049l\x1b[6n");
     let cursor = emulator.screen().cursor;
@@ -174,7 +165,7 @@ fn looking_behind_the_alternate_screen_keeps_cursors_and_attributes() {
 #[test]
 fn an_empty_terminal_reads_as_nothing() {
     let mut emulator = terminal(10, 3);
-    let answer = emulator.read(&TAIL, None);
+    let answer = emulator.read(&Request::default(), None);
     assert_eq!((answer.text.as_str(), answer.lines().count()), ("", 0));
     assert_eq!((answer.first_line, answer.next_line, answer.oldest_line), (0, 0, 0));
 }

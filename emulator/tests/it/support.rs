@@ -3,6 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use alacritty_terminal::event::VoidListener;
+use alacritty_terminal::index::Line;
+use alacritty_terminal::term::cell::Flags;
+use alacritty_terminal::term::test::TermSize;
+use alacritty_terminal::term::{Config, Term};
+use alacritty_terminal::vte::ansi::{Processor, StdSyncHandler};
 use kpty_emulator::{Buffer, Emulator, Limits, MarkerId, Mode, Request, Settings, Size, Which};
 
 pub(crate) fn size(cols: u16, rows: u16) -> Size {
@@ -37,6 +43,28 @@ pub(crate) fn lines(emulator: &mut Emulator, request: &Request) -> Vec<String> {
 pub(crate) fn rows(emulator: &mut Emulator) -> Vec<String> {
     let request = Request { merge_wrapped: false, ..Request::new(Mode::Viewport) };
     let mut rows = lines(emulator, &request);
+    while rows.last().is_some_and(String::is_empty) {
+        rows.pop();
+    }
+    rows
+}
+
+/// The visible rows of the bare engine, fed as its documentation says.
+pub(crate) fn bare_rows(cols: u16, rows: u16, bytes: &str) -> Vec<String> {
+    let size = TermSize::new(usize::from(cols), usize::from(rows));
+    let mut term = Term::new(Config::default(), &size, VoidListener);
+    Processor::<StdSyncHandler>::new().advance(&mut term, bytes.as_bytes());
+    let row = |line: i32| {
+        let mut text = String::new();
+        for cell in &term.grid()[Line(line)] {
+            if !cell.flags.intersects(Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER) {
+                text.push(if cell.c == '\t' { ' ' } else { cell.c });
+                text.extend(cell.zerowidth().into_iter().flatten());
+            }
+        }
+        text.trim_end().to_owned()
+    };
+    let mut rows: Vec<String> = (0..i32::from(rows)).map(row).collect();
     while rows.last().is_some_and(String::is_empty) {
         rows.pop();
     }
