@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::history::History;
 use crate::reply::Replies;
-use crate::screen::{Buffer, Cursor, Screen};
+use crate::screen::{Buffer, Cursor, Modes, Screen};
 use crate::size::Size;
 
 /// Which engine turns bytes into a screen.
@@ -72,6 +72,7 @@ pub(crate) trait Engine: Send {
     fn buffer(&self) -> Buffer;
     fn screen(&self) -> Screen;
     fn cursor(&self) -> Cursor;
+    fn modes(&self) -> Modes;
     /// Bells rung so far.
     fn bells(&self) -> u64;
 

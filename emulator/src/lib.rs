@@ -82,6 +82,17 @@ pub struct StyledLine {
     pub continued: bool,
 }
 
+/// Where the cursor is in the text, which outlives the rows of the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Number of the logical line.
+    pub line: u64,
+    /// Characters of that line before the cursor.
+    pub chars: usize,
+    /// The screen it is on; lines of the alternate one have numbers of their own.
+    pub buffer: Buffer,
+}
+
 /// A terminal without a window.
 pub struct Emulator {
     engine: Box<dyn Engine>,
@@ -177,6 +188,31 @@ impl Emulator {
         self.engine.screen()
     }
 
+    /// What the program asked of keyboard, mouse and paste.
+    pub fn modes(&self) -> Modes {
+        self.engine.modes()
+    }
+
+    /// Where the next character goes, in the text.
+    pub fn place(&mut self) -> Place {
+        let buffer = self.engine.buffer();
+        self.bring_index_up_to_date(buffer);
+        let lines = self.lines(buffer);
+        let Cursor { row, col, .. } = self.engine.cursor();
+        let (row, col) = (usize::from(row), usize::from(col));
+        Place { line: lines.line_of_screen_row(row), chars: lines.chars_before(row, col), buffer }
+    }
+
+    /// Takes back what a program left behind that would spoil the text of the next one: an open string or update,
+    /// character sets, margins, insert and origin mode, wrapping, attributes, the mouse. Text, cursor and the
+    /// choice of screen stay.
+    pub fn settle(&mut self) {
+        let _ = self.flush();
+        self.generation += 1;
+        // CAN ends an open sequence; DECSTR; mouse off. None of it is answered.
+        let _ = self.engine.feed(Duration::ZERO, b"\x18\x1b[!p\x1b[?1000l\x1b[?1002l\x1b[?1003l");
+    }
+
     /// Reads text. The filter, if any, sees every line whole before anything is cut.
     pub fn read(&mut self, request: &Request, filter: Option<&mut LineFilter<'_>>) -> Answer {
         let behind = request.which == Which::Main && self.buffer() == Buffer::Alternate;
@@ -214,16 +250,8 @@ impl Emulator {
     /// Reads the buffer that the engine shows now.
     fn read_shown(&mut self, request: &Request, filter: Option<&mut LineFilter<'_>>) -> Answer {
         let buffer = self.engine.buffer();
-        self.engine.prepare();
-        let index = match buffer {
-            Buffer::Main => &mut self.index,
-            Buffer::Alternate => {
-                self.alternate_index = LineIndex::default();
-                &mut self.alternate_index
-            }
-        };
-        index.update(&*self.engine, &self.limits);
-        let lines = Lines::new(&*self.engine, index);
+        self.bring_index_up_to_date(buffer);
+        let lines = self.lines(buffer);
         let cursor = self.engine.cursor();
         let size = self.engine.size();
         if let Mode::Delta { since } = request.mode {
@@ -242,6 +270,28 @@ impl Emulator {
         }
         let choice = choose(&lines, request);
         Page::read(&lines, &choice, request, filter).into_answer(&lines, cursor, buffer, size)
+    }
+
+    /// The lines of the shown buffer; its index must be up to date.
+    fn lines(&self, buffer: Buffer) -> Lines<'_> {
+        let index = match buffer {
+            Buffer::Main => &self.index,
+            Buffer::Alternate => &self.alternate_index,
+        };
+        Lines::new(&*self.engine, index)
+    }
+
+    /// Call before the lines of the shown buffer are looked at.
+    fn bring_index_up_to_date(&mut self, buffer: Buffer) {
+        self.engine.prepare();
+        let index = match buffer {
+            Buffer::Main => &mut self.index,
+            Buffer::Alternate => {
+                self.alternate_index = LineIndex::default();
+                &mut self.alternate_index
+            }
+        };
+        index.update(&*self.engine, &self.limits);
     }
 
     /// A marker for what has just been read. On the alternate screen it also remembers what the reader had seen of

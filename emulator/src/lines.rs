@@ -151,6 +151,27 @@ impl<'a> Lines<'a> {
         self.first_live + self.index.line_at(self.index.rows_above + row) as u64
     }
 
+    /// Characters of its line before a place on the screen; blanks that nothing was written to count.
+    pub(crate) fn chars_before(&self, row: usize, col: usize) -> usize {
+        let row = self.index.rows_above + row;
+        let first = self.index.start(self.index.line_at(row));
+        let mut text = String::new();
+        (first..row).for_each(|row| self.engine.push_row(row, &mut text));
+        let above = text.chars().count();
+        text.clear();
+        self.engine.push_row(row, &mut text);
+        let (mut chars, mut width) = (0, 0);
+        for c in text.chars() {
+            let wide = c.width().unwrap_or(0);
+            if width + wide > col {
+                break;
+            }
+            width += wide;
+            chars += 1;
+        }
+        above + chars + col.saturating_sub(width)
+    }
+
     /// Appends the text of a line, without trailing blanks; one that was cut for its length keeps them.
     pub(crate) fn push_text(&self, number: u64, out: &mut String) {
         match self.live(number) {

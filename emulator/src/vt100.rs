@@ -138,6 +138,10 @@ impl Engine for Vt100 {
         }
     }
 
+    fn modes(&self) -> Modes {
+        modes(self.parser.screen())
+    }
+
     fn bells(&self) -> u64 {
         self.parser.callbacks().bells
     }

@@ -63,31 +63,6 @@ impl Alacritty {
         }
     }
 
-    fn modes(&self) -> Modes {
-        let mode = self.machine.term.mode();
-        let buffer = self.machine.buffer() as usize;
-        Modes {
-            application_cursor: mode.contains(TermMode::APP_CURSOR),
-            application_keypad: mode.contains(TermMode::APP_KEYPAD),
-            bracketed_paste: mode.contains(TermMode::BRACKETED_PASTE),
-            focus_events: mode.contains(TermMode::FOCUS_IN_OUT),
-            mouse: if mode.contains(TermMode::MOUSE_MOTION) {
-                Mouse::Motion
-            } else if mode.contains(TermMode::MOUSE_DRAG) {
-                Mouse::Drag
-            } else if mode.contains(TermMode::MOUSE_REPORT_CLICK) {
-                Mouse::Click
-            } else {
-                Mouse::Off
-            },
-            sgr_mouse: mode.contains(TermMode::SGR_MOUSE),
-            newline: mode.contains(TermMode::LINE_FEED_NEW_LINE),
-            wrap: mode.contains(TermMode::LINE_WRAP),
-            kitty_keyboard: self.machine.keyboards[buffer].flags(),
-            synchronized: self.held.is_some(),
-        }
-    }
-
     fn row(&self, row: usize) -> Row {
         let source = &self.machine.term.grid()[Line(row as i32)];
         let cells = source[..].iter().map(|cell| Cell {
@@ -176,6 +151,31 @@ impl Engine for Alacritty {
                 _ => CursorShape::Block,
             },
             blinking: style.blinking,
+        }
+    }
+
+    fn modes(&self) -> Modes {
+        let mode = self.machine.term.mode();
+        let buffer = self.machine.buffer() as usize;
+        Modes {
+            application_cursor: mode.contains(TermMode::APP_CURSOR),
+            application_keypad: mode.contains(TermMode::APP_KEYPAD),
+            bracketed_paste: mode.contains(TermMode::BRACKETED_PASTE),
+            focus_events: mode.contains(TermMode::FOCUS_IN_OUT),
+            mouse: if mode.contains(TermMode::MOUSE_MOTION) {
+                Mouse::Motion
+            } else if mode.contains(TermMode::MOUSE_DRAG) {
+                Mouse::Drag
+            } else if mode.contains(TermMode::MOUSE_REPORT_CLICK) {
+                Mouse::Click
+            } else {
+                Mouse::Off
+            },
+            sgr_mouse: mode.contains(TermMode::SGR_MOUSE),
+            newline: mode.contains(TermMode::LINE_FEED_NEW_LINE),
+            wrap: mode.contains(TermMode::LINE_WRAP),
+            kitty_keyboard: self.machine.keyboards[buffer].flags(),
+            synchronized: self.held.is_some(),
         }
     }
 

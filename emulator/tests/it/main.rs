@@ -10,6 +10,7 @@ mod corrections;
 mod forwarding;
 mod history;
 mod markers;
+mod place;
 mod properties;
 mod reads;
 mod recordings;
