@@ -1,10 +1,16 @@
-//! What can go wrong, in the words of the person who asked.
+//! What can go wrong, in the words of the person who asked, and the stable code of each.
+//!
+//! How an error looks on a wire is the business of who speaks that wire.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use kpty_emulator::SizeError;
+
+use crate::ids::{CommandId, SessionId};
+use crate::model::ExitInfo;
 
 /// Shorthand for results of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -36,12 +42,277 @@ pub enum Error {
     Output(io::Error),
     /// Options that do not go together.
     Usage(String),
+    /// Nobody knows this session.
+    SessionNotFound(SessionId),
+    /// A parameter that is needed was not given.
+    MissingParam(&'static str),
+    /// A parameter has a value that cannot be meant.
+    InvalidParam {
+        /// Which one.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// No such action.
+    UnknownAction {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        available: &'static [&'static str],
+    },
+    /// An action that is no longer offered.
+    Deprecated {
+        /// What to use instead.
+        alternatives: &'static [&'static str],
+    },
+    /// The program could not be started.
+    Spawn {
+        /// The program.
+        shell: String,
+        /// Where.
+        cwd: PathBuf,
+        /// Why not.
+        problem: String,
+    },
+    /// There are as many sessions as there may be.
+    LimitReached {
+        /// How many that is.
+        limit: usize,
+    },
+    /// The session's program has ended.
+    Exited(Box<Exited>),
+    /// The program of the session did not take its input.
+    Write {
+        /// Which session.
+        session: SessionId,
+        /// Why not.
+        problem: String,
+    },
+    /// The window could not be resized.
+    Resize {
+        /// Which session.
+        session: SessionId,
+        /// Why not.
+        problem: String,
+    },
+    /// Some process of the session would not die.
+    Kill {
+        /// Which session.
+        session: SessionId,
+        /// Who is left.
+        survivors: Vec<u32>,
+    },
+    /// Nothing may be typed now.
+    Busy(Box<Busy>),
+    /// The shell waits for the rest of the command.
+    Incomplete(Box<Incomplete>),
+    /// The deadline passed.
+    Timeout(Box<TimedOut>),
+    /// The guard refused the text.
+    Blocked {
+        /// The pattern that matched.
+        pattern: &'static str,
+        /// What it protects from.
+        category: &'static str,
+        /// The beginning of the text.
+        preview: String,
+    },
+    /// Reading screens is switched off.
+    TermReadDisabled,
+    /// Local sessions cannot be had here.
+    NotAvailable(String),
+    /// A leader's session is not killed by accident.
+    LeaderProtected(SessionId),
+    /// The server could not be reached, or did not speak as expected.
+    Server(String),
+    /// What a server answered; its own code and message.
+    Remote {
+        /// The code on the wire.
+        code: String,
+        /// What it says.
+        message: String,
+    },
+}
+
+/// The program of a session ended, with what it had said until then.
+#[derive(Clone, Debug)]
+pub struct Exited {
+    /// Which session.
+    pub session: SessionId,
+    /// How.
+    pub exit: ExitInfo,
+    /// The command that was running.
+    pub command: Option<CommandId>,
+    /// Its output.
+    pub partial_output: Option<String>,
+}
+
+/// Why nothing may be typed.
+#[derive(Clone, Debug)]
+pub struct Busy {
+    /// Which session.
+    pub session: SessionId,
+    /// In words.
+    pub reason: String,
+    /// The program in the foreground.
+    pub foreground: Option<String>,
+    /// The command that is running.
+    pub command: Option<(CommandId, String)>,
+    /// For how long.
+    pub age: Option<Duration>,
+}
+
+/// A command that the shell found unfinished. It was taken back.
+#[derive(Clone, Debug)]
+pub struct Incomplete {
+    /// Which session.
+    pub session: SessionId,
+    /// The command's number.
+    pub command: CommandId,
+    /// What its finished parts printed, if any ran.
+    pub partial_output: String,
+}
+
+/// A command that has not ended yet.
+#[derive(Clone, Debug)]
+pub struct TimedOut {
+    /// Which session.
+    pub session: SessionId,
+    /// Its number, to wait for it later.
+    pub command: CommandId,
+    /// What was typed.
+    pub line: String,
+    /// How long it was waited for.
+    pub waited: Duration,
+    /// What it printed so far.
+    pub partial_output: String,
+    /// What the screen shows.
+    pub screen: String,
+    /// The program in the foreground.
+    pub foreground: Option<String>,
+    /// A full-screen program has the screen.
+    pub alternate_screen: bool,
+    /// It was interrupted, as asked.
+    pub interrupted: bool,
+}
+
+/// The codes that callers compare. Codes are added, never renamed or reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each name is its text on the wire")]
+pub enum ErrorCode {
+    PtySessionNotFound,
+    MissingParam,
+    InvalidParam,
+    UnknownAction,
+    Deprecated,
+    PtySpawnFailed,
+    PtyLimitReached,
+    PtyProcessExited,
+    PtyWriteFailed,
+    PtyReadFailed,
+    PtyRunFailed,
+    PtyResizeFailed,
+    PtyKillFailed,
+    PtyBusy,
+    PtyIncompleteCommand,
+    PtyTimeout,
+    DangerousCommandBlocked,
+    TermReadDisabled,
+    PtyNotAvailable,
+    LeaderProtected,
+    Failed,
+}
+
+impl ErrorCode {
+    /// All of them.
+    pub const ALL: [Self; 21] = [
+        Self::PtySessionNotFound,
+        Self::MissingParam,
+        Self::InvalidParam,
+        Self::UnknownAction,
+        Self::Deprecated,
+        Self::PtySpawnFailed,
+        Self::PtyLimitReached,
+        Self::PtyProcessExited,
+        Self::PtyWriteFailed,
+        Self::PtyReadFailed,
+        Self::PtyRunFailed,
+        Self::PtyResizeFailed,
+        Self::PtyKillFailed,
+        Self::PtyBusy,
+        Self::PtyIncompleteCommand,
+        Self::PtyTimeout,
+        Self::DangerousCommandBlocked,
+        Self::TermReadDisabled,
+        Self::PtyNotAvailable,
+        Self::LeaderProtected,
+        Self::Failed,
+    ];
+
+    /// The text on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::PtySessionNotFound => "PTY_SESSION_NOT_FOUND",
+            Self::MissingParam => "MISSING_PARAM",
+            Self::InvalidParam => "INVALID_PARAM",
+            Self::UnknownAction => "UNKNOWN_ACTION",
+            Self::Deprecated => "DEPRECATED",
+            Self::PtySpawnFailed => "PTY_SPAWN_FAILED",
+            Self::PtyLimitReached => "PTY_LIMIT_REACHED",
+            Self::PtyProcessExited => "PTY_PROCESS_EXITED",
+            Self::PtyWriteFailed => "PTY_WRITE_FAILED",
+            Self::PtyReadFailed => "PTY_READ_FAILED",
+            Self::PtyRunFailed => "PTY_RUN_FAILED",
+            Self::PtyResizeFailed => "PTY_RESIZE_FAILED",
+            Self::PtyKillFailed => "PTY_KILL_FAILED",
+            Self::PtyBusy => "PTY_BUSY",
+            Self::PtyIncompleteCommand => "PTY_INCOMPLETE_COMMAND",
+            Self::PtyTimeout => "PTY_TIMEOUT",
+            Self::DangerousCommandBlocked => "DANGEROUS_COMMAND_BLOCKED",
+            Self::TermReadDisabled => "TERM_READ_DISABLED",
+            Self::PtyNotAvailable => "PTY_NOT_AVAILABLE",
+            Self::LeaderProtected => "LEADER_PROTECTED",
+            Self::Failed => "FAILED",
+        }
+    }
 }
 
 impl Error {
     /// A failed file operation.
     pub fn file(doing: &'static str, path: &Path, cause: io::Error) -> Self {
         Self::File { doing, path: path.to_owned(), cause }
+    }
+
+    /// A parameter with a value that cannot be meant.
+    pub fn invalid(name: &str, problem: impl Into<String>) -> Self {
+        Self::InvalidParam { name: name.to_owned(), problem: problem.into() }
+    }
+
+    /// The code that callers compare.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::SessionNotFound(_) => ErrorCode::PtySessionNotFound,
+            Self::MissingParam(_) => ErrorCode::MissingParam,
+            Self::InvalidParam { .. } | Self::Size(_) | Self::Usage(_) => ErrorCode::InvalidParam,
+            Self::UnknownAction { .. } => ErrorCode::UnknownAction,
+            Self::Deprecated { .. } => ErrorCode::Deprecated,
+            Self::Spawn { .. } => ErrorCode::PtySpawnFailed,
+            Self::LimitReached { .. } => ErrorCode::PtyLimitReached,
+            Self::Exited(_) => ErrorCode::PtyProcessExited,
+            Self::Write { .. } => ErrorCode::PtyWriteFailed,
+            Self::Resize { .. } => ErrorCode::PtyResizeFailed,
+            Self::Kill { .. } => ErrorCode::PtyKillFailed,
+            Self::Busy(_) => ErrorCode::PtyBusy,
+            Self::Incomplete(_) => ErrorCode::PtyIncompleteCommand,
+            Self::Timeout(_) => ErrorCode::PtyTimeout,
+            Self::Blocked { .. } => ErrorCode::DangerousCommandBlocked,
+            Self::TermReadDisabled => ErrorCode::TermReadDisabled,
+            Self::NotAvailable(_) => ErrorCode::PtyNotAvailable,
+            Self::LeaderProtected(_) => ErrorCode::LeaderProtected,
+            Self::File { .. } | Self::Recording { .. } | Self::Output(_) | Self::Server(_) | Self::Remote { .. } => {
+                ErrorCode::Failed
+            }
+        }
     }
 }
 
@@ -55,8 +326,67 @@ impl fmt::Display for Error {
             Self::Recording { path, line: None, problem } => write!(f, "{}: {problem}", path.display()),
             Self::Size(error) => error.fmt(f),
             Self::Output(cause) => write!(f, "cannot write to standard output: {cause}"),
-            Self::Usage(message) => f.write_str(message),
+            Self::Usage(message) | Self::Server(message) | Self::Remote { message, .. } => f.write_str(message),
+            Self::SessionNotFound(id) => {
+                write!(f, "Session not found: {id}. Use action 'list' to see the sessions there are")
+            }
+            Self::MissingParam("action") => f.write_str("action is required. Use action='help' for available actions."),
+            Self::MissingParam(names) if names.contains(" and ") => write!(f, "{names} are required"),
+            Self::MissingParam(name) => write!(f, "{name} is required"),
+            Self::InvalidParam { name, problem } => write!(f, "Invalid {name}: {problem}"),
+            Self::UnknownAction { name, .. } => {
+                write!(f, "Unknown action: {name}. Use action='help' for available actions.")
+            }
+            Self::Deprecated { alternatives } => {
+                write!(f, "This action is deprecated. Use {}", alternatives.join(" or "))
+            }
+            Self::Spawn { problem, .. } => f.write_str(problem),
+            Self::LimitReached { limit } => {
+                write!(f, "There are {limit} sessions, which is the limit. Kill one that is no longer needed")
+            }
+            Self::Exited(exited) => write!(f, "{exited}"),
+            Self::Write { problem, .. } => write!(f, "The program did not take the input: {problem}"),
+            Self::Resize { problem, .. } => write!(f, "The terminal could not be resized: {problem}"),
+            Self::Kill { survivors, .. } => write!(f, "Some processes would not end: {survivors:?}"),
+            Self::Busy(busy) => write!(f, "{}. Not a byte was typed", busy.reason),
+            Self::Incomplete(_) => f.write_str(
+                "The shell waits for the rest of this command (an open quote, bracket, here-document or trailing \
+                 backslash). It was cancelled with Ctrl-C; send the whole command",
+            ),
+            Self::Timeout(timed_out) => write!(f, "{timed_out}"),
+            Self::Blocked { .. } => f.write_str("Command blocked by safety filter: matches dangerous pattern"),
+            Self::TermReadDisabled => f.write_str(
+                "Reading the terminal is switched off by KURORYUU_TERM_BUFFER_ACCESS=off; whoever runs the server \
+                 can switch it on",
+            ),
+            Self::NotAvailable(problem) => write!(f, "Local sessions are not available: {problem}"),
+            Self::LeaderProtected(_) => {
+                f.write_str("This is a leader's session. To kill it all the same, give force: true")
+            }
         }
+    }
+}
+
+impl fmt::Display for Exited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.exit {
+            ExitInfo::Code(code) => write!(f, "The session's program exited with code {code}"),
+            ExitInfo::Signal(signal) => write!(f, "The session's program was ended by signal {signal}"),
+            ExitInfo::Unknown => f.write_str("The session's program has ended"),
+        }
+    }
+}
+
+impl fmt::Display for TimedOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = self.waited.as_millis();
+        let after = if self.interrupted { "It was interrupted with Ctrl-C" } else { "It goes on" };
+        write!(
+            f,
+            "Command timed out after {ms}ms. {after}: wait with command_id {} for its end, answer what it asks with \
+             send_line or send_keys, or interrupt it with send_keys Ctrl-C",
+            self.command
+        )
     }
 }
 

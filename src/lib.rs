@@ -1,13 +1,23 @@
 //! kpty: the terminal that AI agents can trust.
 //!
-//! Data flows one way. [`recording`] reads captured streams, [`replay`] plays them through the emulator,
-//! [`fixture`] compares the result with expectations, [`cli`] is the thin skin on top.
+//! Live: [`pty`] runs programs, [`session`] is one of them with all it said, [`registry`] holds them all, [`tools`] are
+//! the actions of agents on them; [`server`] and [`cli`] are thin skins on top. Recorded: [`recording`] reads captured
+//! streams, [`replay`] plays them through the emulator, [`fixture`] compares the result with expectations.
 
 pub mod cli;
+pub mod config;
 pub mod error;
 pub mod fixture;
+pub mod guard;
+pub mod ids;
+pub mod model;
+pub mod pty;
 pub mod recording;
+pub mod registry;
 pub mod replay;
+pub mod server;
+pub mod session;
+pub mod tools;
 
 /// The examples of the README are tests.
 #[cfg(doctest)]

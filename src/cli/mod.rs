@@ -1,15 +1,43 @@
 //! The command line: raw arguments, then meaning, then an exit code.
 //!
-//! Exit codes: 0 done, 1 a check found differences, 2 the request could not be carried out.
+//! Exit codes are a contract with scripts; the help of each command and the README list them.
 
+mod client;
+mod duration;
+mod input;
+mod look;
 mod print;
+mod remote;
 mod replay;
+mod run;
+mod serve;
+mod sessions;
+mod talk;
 
+use std::future::Future;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use tokio::runtime::{Builder, Runtime};
 
 use crate::error::Error;
+
+/// Done.
+const EXIT_DONE: u8 = 0;
+/// Nothing found, waited in vain, or a check found differences.
+const EXIT_NOTHING: u8 = 1;
+/// The request could not be carried out.
+const EXIT_OTHER: u8 = 2;
+/// No such session.
+const EXIT_NOT_FOUND: u8 = 3;
+/// The session is busy.
+const EXIT_BUSY: u8 = 4;
+/// The session's program has ended.
+const EXIT_EXITED: u8 = 5;
+/// The time is up, as `timeout` says it.
+const EXIT_TIMEOUT: u8 = 124;
+/// The program of `run` could not be started, as shells say it.
+const EXIT_NOT_STARTED: u8 = 127;
 
 /// The terminal that AI agents can trust.
 #[derive(Parser)]
@@ -21,6 +49,32 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Run the server: terminals for agents, over MCP.
+    Serve(serve::ServeArguments),
+    /// Run a program in a terminal of its own and print what it showed; needs no server.
+    Run(run::RunArguments),
+    /// List the sessions of a server.
+    List(sessions::ListArguments),
+    /// Start a session; prints its id.
+    Create(sessions::CreateArguments),
+    /// Run a command in a session, wait for its end, print its output.
+    Talk(talk::TalkArguments),
+    /// Print what a session shows.
+    Read(look::ReadArguments),
+    /// Type a line and press Enter.
+    Send(input::SendArguments),
+    /// Press keys.
+    Keys(input::KeysArguments),
+    /// Wait for a text, for quiet, for the prompt, or for an end.
+    Wait(talk::WaitArguments),
+    /// Look for a regular expression in history and screen.
+    Search(look::SearchArguments),
+    /// List the commands of a session, or print the output of one.
+    Commands(look::CommandsArguments),
+    /// Change the size of a session's terminal.
+    Resize(sessions::ResizeArguments),
+    /// End a session and everything in it.
+    Kill(sessions::KillArguments),
     /// Print what the screen shows after a captured stream, or check a folder of fixtures.
     Replay(replay::ReplayArguments),
 }
@@ -29,11 +83,14 @@ enum Command {
 enum Outcome {
     Done,
     Differences,
+    Code(u8),
 }
 
 /// Why a command could not be carried out.
 enum Failure {
     Error(Error),
+    /// The reason has been told.
+    Code(u8),
     /// Standard output went away; nothing is wrong with the request.
     OutputClosed,
 }
@@ -57,15 +114,47 @@ impl From<std::io::Error> for Failure {
 /// Runs the program.
 pub fn run() -> ExitCode {
     let Arguments { command } = Arguments::parse();
-    let outcome = match command {
-        Command::Replay(arguments) => replay::run(&arguments),
-    };
-    match outcome {
+    match carry_out(command) {
         Ok(Outcome::Done) | Err(Failure::OutputClosed) => ExitCode::SUCCESS,
-        Ok(Outcome::Differences) => ExitCode::from(1),
+        Ok(Outcome::Differences) => ExitCode::from(EXIT_NOTHING),
+        Ok(Outcome::Code(code)) | Err(Failure::Code(code)) => ExitCode::from(code),
         Err(Failure::Error(error)) => {
             print::problem(&error.to_string());
-            ExitCode::from(2)
+            ExitCode::from(EXIT_OTHER)
         }
     }
+}
+
+fn carry_out(command: Command) -> Result<Outcome, Failure> {
+    match command {
+        Command::Replay(arguments) => replay::run(&arguments),
+        Command::Serve(arguments) => serve::run(arguments),
+        Command::Run(arguments) => run::run(&arguments),
+        Command::List(arguments) => ask(sessions::list(arguments)),
+        Command::Create(arguments) => ask(sessions::create(arguments)),
+        Command::Talk(arguments) => ask(talk::talk(arguments)),
+        Command::Read(arguments) => ask(look::read(arguments)),
+        Command::Send(arguments) => ask(input::send(arguments)),
+        Command::Keys(arguments) => ask(input::keys(arguments)),
+        Command::Wait(arguments) => ask(talk::wait(arguments)),
+        Command::Search(arguments) => ask(look::search(arguments)),
+        Command::Commands(arguments) => ask(look::commands(arguments)),
+        Command::Resize(arguments) => ask(sessions::resize(arguments)),
+        Command::Kill(arguments) => ask(sessions::kill(arguments)),
+    }
+}
+
+/// One question to a server needs no threads.
+fn ask(question: impl Future<Output = Result<Outcome, Failure>>) -> Result<Outcome, Failure> {
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(no_runtime)?;
+    runtime.block_on(question)
+}
+
+/// The runtime that drives sessions.
+fn threaded_runtime() -> Result<Runtime, Error> {
+    Builder::new_multi_thread().enable_all().build().map_err(no_runtime)
+}
+
+fn no_runtime(cause: std::io::Error) -> Error {
+    Error::NotAvailable(format!("no threads: {cause}"))
 }

@@ -1,6 +1,12 @@
 //! The built program, run as a user runs it, and the promises that the repository makes about itself.
 
+mod cli;
 mod fixtures;
+mod live;
 mod replay;
+mod serve;
+mod server;
 mod support;
+mod talk;
 mod tidy;
+mod tools;

@@ -104,6 +104,27 @@ fn the_command_line_stays_in_its_folder() {
 }
 
 #[test]
+fn patterns_stay_with_the_guard() {
+    assert_nowhere(
+        "only src/guard and the search know regex",
+        |name| name.starts_with("src/guard/") || name == "src/session/search.rs",
+        |line| line.contains("regex::"),
+    );
+}
+
+#[test]
+fn each_library_has_one_home() {
+    for (library, homes) in
+        [("portable_pty", &["src/pty/"][..]), ("axum", &["src/server/"]), ("reqwest", &["src/cli/", "src/bridge/"])]
+    {
+        let is_home = |name: &str| homes.iter().any(|home| name.starts_with(home));
+        assert_nowhere(&format!("only {homes:?} know {library}"), is_home, |line| has_word(line, library));
+    }
+    let is_outside = |name: &str| !name.starts_with("src/session/") && !name.starts_with("src/pty/");
+    assert_nowhere("sessions know no JSON", is_outside, |line| has_word(line, "serde_json"));
+}
+
+#[test]
 fn one_module_writes_to_the_terminal() {
     let needles = ["print!(", "println!(", "dbg!(", "stdout()", "stderr()"];
     assert_nowhere(

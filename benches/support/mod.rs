@@ -1,0 +1,177 @@
+//! What the benchmarks share: sessions in a home of their own, a bare PTY beside them, and a few numbers.
+
+#![allow(dead_code, reason = "each benchmark uses its part")]
+
+pub(crate) mod workload;
+
+use std::io::{Read, Write};
+use std::time::{Duration, Instant};
+
+use kpty::model::Owner;
+use kpty::session::integration::{IntegratedShell, prepare};
+use kpty::session::talk::{OnTimeout, TalkRequest};
+use kpty::session::{Integration, NewSession, Session};
+use kpty_emulator::Size;
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use tempfile::TempDir;
+
+/// The window of every session.
+pub(crate) const COLS: u16 = 120;
+pub(crate) const ROWS: u16 = 30;
+
+/// A home without start-up files.
+pub(crate) struct Home(TempDir);
+
+impl Home {
+    pub(crate) fn new() -> Self {
+        Self(TempDir::new().expect("a temporary folder"))
+    }
+
+    pub(crate) fn path(&self) -> &std::path::Path {
+        self.0.path()
+    }
+
+    fn environment(&self) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
+        let mut all: Vec<_> = std::env::vars_os().filter(|(name, _)| name == "PATH" || name == "LANG").collect();
+        all.push(("HOME".into(), self.path().into()));
+        all
+    }
+
+    /// A session of ours.
+    pub(crate) async fn session(&self, shell: &str, args: &[&str], integration: Integration) -> Session {
+        let new = NewSession {
+            shell: shell.into(),
+            args: args.iter().map(|&arg| arg.to_owned()).collect(),
+            cwd: self.path().to_owned(),
+            size: Size::new(COLS, ROWS).expect("a size"),
+            env: Vec::new(),
+            pager: false,
+            owner: Owner::default(),
+            integration,
+            inherited: self.environment(),
+            ring_bytes: 102_400,
+        };
+        Session::spawn(new).await.expect("a session")
+    }
+
+    /// bash with our start-up files on a bare PTY, and the secret of its marks.
+    pub(crate) fn bare_marked(&self) -> (Bare, String) {
+        let secret = "0123456789abcdef0123456789abcdef".to_owned();
+        let launch = prepare(IntegratedShell::Bash, &secret, self.path(), &[], &|_| None).expect("start-up files");
+        for (name, content) in &launch.files {
+            std::fs::write(self.path().join(name), content).expect("a file");
+        }
+        let args: Vec<&str> = launch.args.iter().map(String::as_str).collect();
+        (self.bare("/bin/bash", &args), secret)
+    }
+
+    /// A program on a bare PTY.
+    pub(crate) fn bare(&self, program: &str, args: &[&str]) -> Bare {
+        let size = PtySize { rows: ROWS, cols: COLS, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size).expect("a terminal");
+        let mut command = CommandBuilder::new(program);
+        command.args(args);
+        command.cwd(self.path());
+        command.env_clear();
+        for (name, value) in self.environment() {
+            command.env(name, value);
+        }
+        command.env("TERM", "xterm-256color");
+        let child = pair.slave.spawn_command(command).expect("a child");
+        let reader = pair.master.try_clone_reader().expect("a reader");
+        let writer = pair.master.take_writer().expect("a writer");
+        Bare { master: pair.master, child, reader, writer, seen: Vec::new() }
+    }
+}
+
+/// A bare PTY, read by a blocking loop.
+pub(crate) struct Bare {
+    pub(crate) master: Box<dyn MasterPty + Send>,
+    pub(crate) child: Box<dyn Child + Send + Sync>,
+    pub(crate) reader: Box<dyn Read + Send>,
+    pub(crate) writer: Box<dyn Write + Send>,
+    /// Read and not asked for yet.
+    seen: Vec<u8>,
+}
+
+impl Bare {
+    /// Types a line and reads until a text comes.
+    pub(crate) fn ask(&mut self, line: &str, until: &str) -> Duration {
+        let began = Instant::now();
+        if !line.is_empty() {
+            self.writer.write_all(line.as_bytes()).expect("the shell reads");
+            self.writer.flush().expect("the shell reads");
+        }
+        let mut buffer = [0; 4096];
+        loop {
+            if let Some(at) = memchr::memmem::find(&self.seen, until.as_bytes()) {
+                self.seen.drain(..at + until.len());
+                return began.elapsed();
+            }
+            let count = self.reader.read(&mut buffer).expect("the shell writes");
+            assert!(count > 0, "the shell has ended");
+            self.seen.extend_from_slice(&buffer[..count]);
+        }
+    }
+
+    /// Reads to the end and throws it away.
+    pub(crate) fn drain(&mut self) -> usize {
+        let (mut total, mut buffer) = (0, vec![0; 64 << 10]);
+        while let Ok(count @ 1..) = self.reader.read(&mut buffer) {
+            total += count;
+        }
+        total
+    }
+
+    /// Waits for the end of the program.
+    pub(crate) fn wait(mut self) {
+        self.child.wait().expect("a child of ours");
+    }
+
+    pub(crate) fn end(mut self) {
+        let _ = self.child.kill();
+        self.wait();
+    }
+}
+
+/// A command without anything special.
+pub(crate) fn talk(command: &str) -> TalkRequest {
+    TalkRequest {
+        command: command.into(),
+        sentinel: None,
+        timeout: Duration::from_secs(60),
+        max_chars: 60_000,
+        on_timeout: OnTimeout::Leave,
+        all_raw: false,
+    }
+}
+
+/// The value at a share of the sorted times, in µs.
+pub(crate) fn percentile(times: &mut [Duration], share: f64) -> f64 {
+    times.sort_unstable();
+    let index = ((times.len() - 1) as f64 * share) as usize;
+    times[index].as_secs_f64() * 1e6
+}
+
+/// The middle one, and how far the others are from each other in its percent.
+pub(crate) fn median(values: &[f64]) -> (f64, f64) {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let (middle, first, last) = (sorted[sorted.len() / 2], sorted[0], sorted[sorted.len() - 1]);
+    (middle, (last - first) / middle * 100.0)
+}
+
+/// How often each thing is measured.
+#[allow(clippy::disallowed_methods, reason = "a benchmark is set by its environment")]
+pub(crate) fn rounds(default: usize) -> usize {
+    std::env::var("KPTY_BENCH_ROUNDS").map_or(default, |rounds| rounds.parse().expect("a number of rounds"))
+}
+
+/// "met" or "MISSED".
+pub(crate) fn verdict(is_met: bool) -> &'static str {
+    if is_met { "met" } else { "MISSED" }
+}
+
+pub(crate) fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime")
+}

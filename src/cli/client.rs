@@ -1,0 +1,147 @@
+//! Asking a running server: one `tools/call` over HTTP.
+
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use crate::error::{Error, Result};
+
+/// How long a connection may take. The server is on this machine.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
+/// How much longer than asked for the server may take to answer.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
+
+#[derive(Args)]
+pub(super) struct Connection {
+    /// The server
+    #[arg(long, value_name = "URL", env = "KPTY_URL", default_value = "http://127.0.0.1:8100")]
+    url: String,
+
+    /// Print the answer as one line of JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// A server that can be asked.
+pub(super) struct Client {
+    http: reqwest::Client,
+    url: String,
+}
+
+/// What the server answered.
+pub(super) struct Answer {
+    pub(super) body: Map<String, Value>,
+}
+
+impl Answer {
+    /// The action was carried out.
+    pub(super) fn is_ok(&self) -> bool {
+        self.body.get("ok").and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    /// The code of a failure.
+    pub(super) fn error_code(&self) -> &str {
+        self.text("error_code")
+    }
+
+    /// A field that is text; empty where it is something else.
+    pub(super) fn text(&self, name: &str) -> &str {
+        text(&self.body, name)
+    }
+
+    /// A field that is a number.
+    pub(super) fn number(&self, name: &str) -> Option<i64> {
+        self.body.get(name).and_then(Value::as_i64)
+    }
+
+    /// A field that is true.
+    pub(super) fn flag(&self, name: &str) -> bool {
+        self.body.get(name).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    /// The objects of a field that is a list.
+    pub(super) fn objects(&self, name: &str) -> Vec<&Map<String, Value>> {
+        let list = self.body.get(name).and_then(Value::as_array);
+        list.into_iter().flatten().filter_map(Value::as_object).collect()
+    }
+
+    /// What a failure says beside its message.
+    pub(super) fn details(&self) -> Option<&Map<String, Value>> {
+        self.body.get("details").and_then(Value::as_object)
+    }
+}
+
+/// A field that is text; empty where it is something else.
+pub(super) fn text<'a>(object: &'a Map<String, Value>, name: &str) -> &'a str {
+    object.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+impl Client {
+    pub(super) fn new(connection: &Connection) -> Result<Self> {
+        let url = connection.url.trim_end_matches('/');
+        let url = url.strip_suffix("/mcp").unwrap_or(url).to_owned();
+        // A proxy for the outside world has no business with a server on this machine.
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(CONNECT_PATIENCE)
+            .build()
+            .map_err(|error| Error::Server(error.to_string()))?;
+        Ok(Self { http, url })
+    }
+
+    /// Asks for an action that ends at once.
+    pub(super) async fn call(&self, action: &str, parameters: Value) -> Result<Answer> {
+        self.call_for(Duration::ZERO, action, parameters).await
+    }
+
+    /// Asks for an action that may take so long. Parameters that are null are left out.
+    pub(super) async fn call_for(&self, patience: Duration, action: &str, parameters: Value) -> Result<Answer> {
+        let mut arguments = match parameters {
+            Value::Object(parameters) => parameters,
+            _ => Map::new(),
+        };
+        arguments.retain(|_, value| !value.is_null());
+        arguments.insert("action".to_owned(), json!(action));
+        let message = json!({
+            "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": { "name": "k_pty", "arguments": arguments },
+        });
+        let request = self.http.post(format!("{}/mcp", self.url)).timeout(patience + ANSWER_PATIENCE).json(&message);
+        let response = request.send().await.map_err(|error| self.problem(&error))?;
+        let status = response.status();
+        let body: Value = response.json().await.map_err(|error| self.problem(&error))?;
+        read_answer(&body).ok_or_else(|| {
+            let said = body.pointer("/error/message").or_else(|| body.get("error")).and_then(Value::as_str);
+            let said = said.unwrap_or("it is not a kpty server, or another version of one");
+            Error::Server(format!("{} refused the request ({status}): {said}", self.url))
+        })
+    }
+
+    fn problem(&self, error: &reqwest::Error) -> Error {
+        let url = &self.url;
+        let message = if error.is_connect() {
+            format!("no kpty server at {url}; start one with `kpty serve`")
+        } else if error.is_timeout() {
+            format!("the server at {url} did not answer in time")
+        } else if error.is_builder() {
+            format!("{url} is not the address of a server, such as http://127.0.0.1:8100")
+        } else if error.is_decode() {
+            format!("{url} is not a kpty server: its answer is not JSON")
+        } else {
+            format!("the server at {url} went away: {error}")
+        };
+        Error::Server(message)
+    }
+}
+
+/// The action's own answer: the last text of the result.
+fn read_answer(body: &Value) -> Option<Answer> {
+    let content = body.pointer("/result/content")?.as_array()?;
+    let text = content.iter().rev().find_map(|block| block.get("text")?.as_str())?;
+    match serde_json::from_str(text) {
+        Ok(Value::Object(body)) => Some(Answer { body }),
+        _ => None,
+    }
+}

@@ -1,0 +1,92 @@
+//! `kpty serve`: the server, from its first line to a clean end.
+
+use std::future::Future;
+use std::io;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::{Failure, Outcome, print};
+use crate::config::Config;
+use crate::error::Error;
+use crate::pty;
+use crate::server::{Reach, Server, ServerSettings};
+use crate::tools::Tools;
+
+/// How long threads that are still busy are waited for at the end.
+const LAST_PATIENCE: Duration = Duration::from_secs(1);
+
+#[derive(Args)]
+#[command(after_help = "\
+The server has no login: whoever can reach it can run commands as you. It listens on this machine only and refuses web
+pages of others. It ends, and its sessions with it, on SIGTERM or Ctrl-C. RUST_LOG sets what is logged to standard error.
+
+Examples:
+  kpty serve                                   MCP at http://127.0.0.1:8100/mcp
+  kpty serve --port 0 --state-dir ~/.kpty      a free port; ~/.kpty/server.json says which")]
+pub(super) struct ServeArguments {
+    /// Port to listen on; 0 takes a free one
+    #[arg(long, value_name = "P", default_value_t = 8100)]
+    port: u16,
+
+    /// Address to listen on
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    host: IpAddr,
+
+    /// Folder for the server's files, created when missing; server.json in it has port, pid and version
+    #[arg(long, value_name = "DIR")]
+    state_dir: Option<PathBuf>,
+
+    /// Allow an address that other machines can reach: they can then run commands here
+    #[arg(long)]
+    allow_remote: bool,
+}
+
+pub(super) fn run(arguments: ServeArguments) -> Result<Outcome, Failure> {
+    print::log_problems();
+    pty::raise_open_files_limit();
+    let config = Config::from_env()?;
+    let settings = ServerSettings {
+        host: arguments.host,
+        port: arguments.port,
+        reach: if arguments.allow_remote { Reach::Network } else { Reach::Loopback },
+        state_dir: arguments.state_dir,
+    };
+    let runtime = super::threaded_runtime()?;
+    let served = runtime.block_on(serve(config, &settings));
+    runtime.shutdown_timeout(LAST_PATIENCE);
+    served?;
+    Ok(Outcome::Done)
+}
+
+async fn serve(config: Config, settings: &ServerSettings) -> Result<(), Error> {
+    // From here on a signal ends the server cleanly, however early it comes.
+    let stop = stop_signal().map_err(|cause| Error::Server(format!("cannot listen for signals: {cause}")))?;
+    let server = Server::bind(settings).await?;
+    print::problem(&format!("listening on http://{}, MCP at /mcp", server.address()));
+    server.run(Tools::new(config), stop).await
+}
+
+/// Comes when the server is asked to end.
+#[cfg(unix)]
+pub(super) fn stop_signal() -> io::Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+/// Comes when the server is asked to end.
+#[cfg(windows)]
+pub(super) fn stop_signal() -> io::Result<impl Future<Output = ()>> {
+    let mut interrupt = tokio::signal::windows::ctrl_c()?;
+    Ok(async move {
+        let _ = interrupt.recv().await;
+    })
+}

@@ -1,0 +1,236 @@
+//! Settings: what the environment says, read once. Nothing else reads it.
+//!
+//! A value that cannot be meant stops the start, and all of them are named at once.
+
+use std::ffi::{OsStr, OsString};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kpty_emulator::{MAX_COLS, MAX_ROWS, Size};
+
+use crate::error::{Error, Result};
+
+/// The longest a `talk` waits for its command.
+pub const LONGEST_TALK: Duration = Duration::from_secs(3_600);
+/// What a session is started with where nobody says.
+const DEFAULT_SHELL: &str = if cfg!(windows) { "powershell.exe" } else { "/bin/bash" };
+/// Bytes of raw output that a session may be told to keep.
+const RING_BYTES: RangeInclusive<u64> = 1_024..=64 << 20;
+/// Spawning is work of the system's: more at once than it has cores for only queue up there.
+const SPAWNS_AT_ONCE: u64 = 4;
+
+/// Whether screens may be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ScreenAccess {
+    /// They may.
+    #[default]
+    On,
+    /// They may not.
+    Off,
+}
+
+impl ScreenAccess {
+    /// The text on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::On => "on",
+            Self::Off => "off",
+        }
+    }
+}
+
+/// All settings, each with its documented default.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// `KURORYUU_PTY_SHELL`: the program of a new session.
+    pub shell: String,
+    /// `KURORYUU_PTY_COLS`, `KURORYUU_PTY_ROWS`: its window.
+    pub size: Size,
+    /// `KURORYUU_PTY_BUFFER_SIZE`: bytes of raw output that are kept for each session.
+    pub ring_bytes: usize,
+    /// `KURORYUU_PTY_TIMEOUT_MS`: how long `talk` waits unless told.
+    pub talk_timeout: Duration,
+    /// `KURORYUU_TERM_BUFFER_ACCESS`: `off` forbids reading screens.
+    pub screen_access: ScreenAccess,
+    /// `KURORYUU_PROJECT_ROOT`: where a new session starts.
+    pub project_root: PathBuf,
+    /// `KPTY_MAX_SESSIONS`: live sessions at most.
+    pub max_sessions: usize,
+    /// `KPTY_SPAWNS_AT_ONCE`: programs that are started at the same time.
+    pub spawns_at_once: usize,
+    /// `KPTY_KEEP_DEAD_S`: how long a dead session stays readable.
+    pub keep_dead: Duration,
+    /// The environment that sessions inherit.
+    pub inherited: Vec<(OsString, OsString)>,
+}
+
+impl Default for Config {
+    /// The documented values and this process's environment for the children.
+    fn default() -> Self {
+        Self {
+            shell: DEFAULT_SHELL.to_owned(),
+            size: Size::default(),
+            ring_bytes: 102_400,
+            talk_timeout: Duration::from_secs(30),
+            screen_access: ScreenAccess::On,
+            project_root: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+            max_sessions: 1_000,
+            spawns_at_once: SPAWNS_AT_ONCE as usize,
+            keep_dead: Duration::from_secs(600),
+            inherited: std::env::vars_os().collect(),
+        }
+    }
+}
+
+impl Config {
+    /// Reads the environment of this process.
+    pub fn from_env() -> Result<Self> {
+        Self::from_vars(std::env::vars_os().collect())
+    }
+
+    /// Reads these variables.
+    pub fn from_vars(vars: Vec<(OsString, OsString)>) -> Result<Self> {
+        let default = Self::default();
+        let mut reader = Reader { vars: &vars, problems: Vec::new() };
+        let cols = reader.number("KURORYUU_PTY_COLS", 1..=u64::from(MAX_COLS), 120) as u16;
+        let rows = reader.number("KURORYUU_PTY_ROWS", 1..=u64::from(MAX_ROWS), 30) as u16;
+        let longest_ms = LONGEST_TALK.as_millis() as u64;
+        let config = Self {
+            shell: reader.text("KURORYUU_PTY_SHELL").map_or(default.shell, str::to_owned),
+            size: Size::new(cols, rows)?,
+            ring_bytes: reader.number("KURORYUU_PTY_BUFFER_SIZE", RING_BYTES, 102_400) as usize,
+            talk_timeout: Duration::from_millis(reader.number("KURORYUU_PTY_TIMEOUT_MS", 1..=longest_ms, 30_000)),
+            screen_access: match reader.text("KURORYUU_TERM_BUFFER_ACCESS") {
+                Some(word) if word.eq_ignore_ascii_case("off") => ScreenAccess::Off,
+                _ => ScreenAccess::On,
+            },
+            project_root: reader.folder("KURORYUU_PROJECT_ROOT").unwrap_or(default.project_root),
+            max_sessions: reader.number("KPTY_MAX_SESSIONS", 1..=100_000, 1_000) as usize,
+            spawns_at_once: reader.number("KPTY_SPAWNS_AT_ONCE", 1..=64, SPAWNS_AT_ONCE) as usize,
+            keep_dead: Duration::from_secs(reader.number("KPTY_KEEP_DEAD_S", 0..=86_400, 600)),
+            inherited: Vec::new(),
+        };
+        match reader.problems.is_empty() {
+            true => Ok(Self { inherited: vars, ..config }),
+            false => Err(Error::Usage(format!("Settings that cannot be meant: {}", reader.problems.join("; ")))),
+        }
+    }
+}
+
+/// Reads variables and notes what is wrong with them.
+struct Reader<'a> {
+    vars: &'a [(OsString, OsString)],
+    problems: Vec<String>,
+}
+
+impl<'a> Reader<'a> {
+    /// A variable that is set to nothing is not set.
+    fn value(&self, name: &str) -> Option<&'a OsStr> {
+        let (_, value) = self.vars.iter().find(|(other, _)| other == name)?;
+        Some(value.as_os_str()).filter(|value| !value.is_empty())
+    }
+
+    fn text(&mut self, name: &str) -> Option<&'a str> {
+        let value = self.value(name)?;
+        let text = value.to_str().map(str::trim);
+        if text.is_none() {
+            self.problems.push(format!("{name} is not UTF-8"));
+        }
+        text.filter(|text| !text.is_empty())
+    }
+
+    fn number(&mut self, name: &str, range: RangeInclusive<u64>, default: u64) -> u64 {
+        let Some(text) = self.text(name) else { return default };
+        match text.parse() {
+            Ok(number) if range.contains(&number) => number,
+            _ => {
+                let (least, most) = range.into_inner();
+                self.problems.push(format!("{name}={text:?} is not a number from {least} to {most}"));
+                default
+            }
+        }
+    }
+
+    fn folder(&mut self, name: &str) -> Option<PathBuf> {
+        let path = PathBuf::from(self.value(name)?);
+        match std::path::absolute(&path).ok().filter(|path| path.is_dir()) {
+            Some(path) => Some(path),
+            None => {
+                self.problems.push(format!("{name}={:?} is not a folder", path.display().to_string()));
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(vars: &[(&str, &str)]) -> Result<Config> {
+        Config::from_vars(vars.iter().map(|(name, value)| (name.into(), value.into())).collect())
+    }
+
+    #[test]
+    fn nothing_said_gives_the_documented_values() {
+        let config = config(&[("KURORYUU_PTY_COLS", "")]).expect("the defaults");
+        assert_eq!((config.size.cols(), config.size.rows()), (120, 30));
+        assert_eq!((config.ring_bytes, config.max_sessions), (102_400, 1_000));
+        assert_eq!(config.talk_timeout, Duration::from_secs(30));
+        assert_eq!(config.keep_dead, Duration::from_secs(600));
+        assert_eq!(config.screen_access, ScreenAccess::On);
+        assert_eq!(config.inherited.len(), 1);
+        let default = Config::default();
+        assert_eq!((default.size, &default.shell), (config.size, &config.shell));
+        assert_eq!(default.spawns_at_once, config.spawns_at_once);
+    }
+
+    #[test]
+    fn values_are_taken() {
+        let config = config(&[
+            ("KURORYUU_PTY_SHELL", "/bin/sh"),
+            ("KURORYUU_PTY_COLS", "80"),
+            ("KURORYUU_PTY_ROWS", " 24 "),
+            ("KURORYUU_PTY_TIMEOUT_MS", "500"),
+            ("KPTY_KEEP_DEAD_S", "0"),
+        ]);
+        let config = config.expect("good values");
+        assert_eq!((config.shell.as_str(), config.size.cols(), config.size.rows()), ("/bin/sh", 80, 24));
+        assert_eq!((config.talk_timeout, config.keep_dead), (Duration::from_millis(500), Duration::ZERO));
+    }
+
+    #[test]
+    fn only_off_forbids_reading() {
+        for (word, access) in [
+            ("off", ScreenAccess::Off),
+            ("OFF", ScreenAccess::Off),
+            (" off ", ScreenAccess::Off),
+            ("on", ScreenAccess::On),
+            ("all", ScreenAccess::On),
+            ("leader_only", ScreenAccess::On),
+        ] {
+            assert_eq!(
+                config(&[("KURORYUU_TERM_BUFFER_ACCESS", word)]).expect("a word").screen_access,
+                access,
+                "{word}"
+            );
+        }
+    }
+
+    #[test]
+    fn all_bad_values_are_named_at_once() {
+        let error = config(&[
+            ("KURORYUU_PTY_COLS", "0"),
+            ("KURORYUU_PTY_ROWS", "many"),
+            ("KURORYUU_PTY_BUFFER_SIZE", "-1"),
+            ("KURORYUU_PTY_TIMEOUT_MS", "1e3"),
+            ("KURORYUU_PROJECT_ROOT", "no such folder"),
+            ("KPTY_MAX_SESSIONS", "0"),
+        ]);
+        let message = error.expect_err("bad values").to_string();
+        for name in ["PTY_COLS", "PTY_ROWS", "BUFFER_SIZE", "TIMEOUT_MS", "PROJECT_ROOT", "MAX_SESSIONS"] {
+            assert!(message.contains(name), "{name}: {message}");
+        }
+    }
+}

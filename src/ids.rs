@@ -1,0 +1,78 @@
+//! Names of things, as types, so that one cannot be taken for another.
+
+use std::fmt;
+use std::str::FromStr;
+
+use uuid::Uuid;
+
+/// One PTY and its child: `pty_` and eight hex digits.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SessionId(String);
+
+impl SessionId {
+    /// A new one, at random.
+    pub fn random() -> Self {
+        let mut hex = Uuid::new_v4().simple().to_string();
+        hex.truncate(8);
+        Self(format!("pty_{hex}"))
+    }
+
+    /// A name that somebody gave; it may belong to no session.
+    pub fn named(name: &str) -> Self {
+        Self(name.to_owned())
+    }
+
+    /// The text on the wire.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One command of a session: `cmd_` and its number, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CommandId(pub u64);
+
+impl fmt::Display for CommandId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cmd_{}", self.0)
+    }
+}
+
+impl FromStr for CommandId {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let digits = text.strip_prefix("cmd_").unwrap_or(text);
+        digits.parse().map(Self).map_err(|_| ())
+    }
+}
+
+/// 128 random bits in hex, for what must not be guessed.
+pub fn random_hex() -> String {
+    // Six bits of a UUID are fixed; two halves of two of them have 122 random bits and more than look it.
+    let (a, b) = (Uuid::new_v4().simple().to_string(), Uuid::new_v4().simple().to_string());
+    format!("{}{}", &a[..12], &b[..20])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_have_the_form_that_clients_know() {
+        let id = SessionId::random();
+        let hex = id.as_str().strip_prefix("pty_").expect("the prefix");
+        assert!(hex.len() == 8 && hex.chars().all(|c| c.is_ascii_hexdigit()), "{id}");
+        assert_eq!("cmd_7".parse(), Ok(CommandId(7)));
+        assert_eq!("7".parse(), Ok(CommandId(7)));
+        assert_eq!("cmd_x".parse::<CommandId>(), Err(()));
+        assert_eq!(random_hex().len(), 32);
+        assert_ne!(random_hex(), random_hex());
+    }
+}

@@ -1,0 +1,58 @@
+//! A program on a pseudo-terminal: what a driver needs from the system, and nothing else knows the platform.
+//!
+//! Unix: one non-blocking descriptor per session and an event when the child ends. Windows: a reader and a writer
+//! thread behind the same calls.
+
+mod process;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use kpty_emulator::Size;
+
+pub use process::Program;
+#[cfg(unix)]
+pub use unix::{Child, Control, Pty, Started, raise_open_files_limit, start};
+#[cfg(windows)]
+pub use windows::{Child, Control, Pty, Started, raise_open_files_limit, start};
+
+/// What to start, and how.
+#[derive(Clone, Debug)]
+pub struct SpawnSpec {
+    /// The program, as a path or as a name to be found on the path.
+    pub program: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Where it starts.
+    pub cwd: PathBuf,
+    /// Its whole environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// The window.
+    pub size: Size,
+}
+
+/// Who has the terminal, and in which mode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Foreground {
+    /// The process group that has it.
+    pub group: u32,
+    /// Its leader, or another member where the leader is gone.
+    pub program: Option<Program>,
+    /// The system edits the line and hands it over whole: nobody has the terminal in raw mode.
+    pub canonical: bool,
+}
+
+/// What to tell the processes of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// The terminal is gone.
+    HangUp,
+    /// Please end.
+    Terminate,
+    /// End.
+    Kill,
+}

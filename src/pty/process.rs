@@ -1,0 +1,116 @@
+//! Facts about processes, from the system's process table.
+//!
+//! Linux only; elsewhere nothing is known, and the callers are careful then.
+
+/// A running program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Its process id.
+    pub pid: u32,
+    /// The file name it was started as, without folder and without the dash of a login shell.
+    pub name: String,
+    /// Its arguments, the name first.
+    pub args: Vec<String>,
+    /// It is a copy of its parent that has not started a program of its own.
+    pub is_fork: bool,
+}
+
+/// Where a process belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing is known there"))]
+pub(super) struct Membership {
+    pub(super) pid: u32,
+    pub(super) parent: u32,
+    pub(super) group: u32,
+    pub(super) session: u32,
+    /// The controlling terminal's device number, 0 for none.
+    pub(super) terminal: i32,
+    pub(super) is_zombie: bool,
+}
+
+/// The program of a process; one that has ended and is not yet waited for has none.
+#[cfg(target_os = "linux")]
+pub(super) fn program(pid: u32) -> Option<Program> {
+    let args = arguments(pid)?;
+    let name = match args.first() {
+        Some(first) if !first.is_empty() => base_name(first).to_owned(),
+        _ => std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim_end().to_owned(),
+    };
+    let process = membership(pid).filter(|process| !process.is_zombie)?;
+    let is_fork = arguments(process.parent).is_some_and(|parents| parents == args);
+    Some(Program { pid, name, args, is_fork })
+}
+
+#[cfg(target_os = "linux")]
+fn arguments(pid: u32) -> Option<Vec<String>> {
+    let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    // One that is just ending has lost its memory before it is called dead.
+    if bytes.is_empty() {
+        return None;
+    }
+    // Every argument is ended by a NUL.
+    let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
+    Some(bytes.split(|&byte| byte == 0).map(|arg| String::from_utf8_lossy(arg).into_owned()).collect())
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn program(_pid: u32) -> Option<Program> {
+    None
+}
+
+/// Where a process belongs.
+#[cfg(target_os = "linux")]
+pub(super) fn membership(pid: u32) -> Option<Membership> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name is in brackets and may hold anything, brackets too.
+    let rest = stat.get(stat.rfind(')')? + 2..)?;
+    let fields: Vec<&str> = rest.split(' ').collect();
+    Some(Membership {
+        pid,
+        is_zombie: matches!(*fields.first()?, "Z" | "X"),
+        parent: fields.get(1)?.parse().ok()?,
+        group: fields.get(2)?.parse().ok()?,
+        session: fields.get(3)?.parse().ok()?,
+        terminal: fields.get(4)?.parse().ok()?,
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn membership(_pid: u32) -> Option<Membership> {
+    None
+}
+
+/// All processes.
+pub(super) fn all() -> impl Iterator<Item = Membership> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter_map(membership)
+}
+
+/// A file name without its folder and without the dash that marks a login shell.
+fn base_name(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.strip_prefix('-').unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_no_folder_and_no_dash() {
+        for (path, name) in [("/bin/bash", "bash"), ("-zsh", "zsh"), ("sh", "sh"), ("/usr/bin/-x", "x")] {
+            assert_eq!(base_name(path), name);
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn this_process_knows_itself() {
+        let pid = std::process::id();
+        let here = membership(pid).expect("this process");
+        assert!(!here.is_zombie && here.group > 0 && here.session > 0);
+        assert!(all().any(|process| process.pid == pid));
+        let program = program(pid).expect("this program");
+        assert!(!program.name.contains('/') && !program.args.is_empty());
+    }
+}

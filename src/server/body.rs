@@ -1,0 +1,100 @@
+//! Bodies of requests and refusals: JSON only, and not too much of it.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+
+use axum::Json;
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::Request;
+use axum::http::{HeaderMap, StatusCode, header};
+use serde_json::{Value, json};
+
+/// The largest body that is read. The longest thing anybody sends is a script to be typed.
+const MAX_BODY_BYTES: usize = 1 << 20;
+/// How much of a body that is too large is read and thrown away, so that its sender comes to reading the answer.
+const MAX_DISCARDED_BYTES: usize = 16 << 20;
+
+/// An answer that says no, outside of JSON-RPC.
+pub(super) type Refusal = (StatusCode, Json<Value>);
+
+/// Says no, and why.
+pub(super) fn refusal(status: StatusCode, why: &str) -> Refusal {
+    (status, Json(json!({ "ok": false, "error": why, "detail": why })))
+}
+
+/// The whole body of a request that brings JSON.
+pub(super) async fn json_bytes(request: Request) -> Result<Vec<u8>, Refusal> {
+    if !is_json(request.headers()) {
+        return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json"));
+    }
+    let (bytes, total) = collect(request.into_body())
+        .await
+        .map_err(|_| refusal(StatusCode::BAD_REQUEST, "the body of the request ended early"))?;
+    match total <= MAX_BODY_BYTES {
+        true => Ok(bytes),
+        false => {
+            Err(refusal(StatusCode::PAYLOAD_TOO_LARGE, &format!("the body is larger than {MAX_BODY_BYTES} bytes")))
+        }
+    }
+}
+
+/// A page of a foreign site may send plain text and forms without being asked; JSON it may not.
+fn is_json(headers: &HeaderMap) -> bool {
+    let Some(value) = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()) else { return false };
+    let media_type = value.split(';').next().unwrap_or_default();
+    media_type.trim().eq_ignore_ascii_case("application/json")
+}
+
+/// What is kept of a body, and how long it was as far as it was read.
+async fn collect(mut body: Body) -> Result<(Vec<u8>, usize), axum::Error> {
+    let (mut kept, mut total) = (Vec::new(), 0);
+    while let Some(data) = next_data(&mut body).await? {
+        total += data.len();
+        if total <= MAX_BODY_BYTES {
+            kept.extend_from_slice(&data);
+        } else {
+            kept = Vec::new();
+        }
+        if total > MAX_DISCARDED_BYTES {
+            break;
+        }
+    }
+    Ok((kept, total))
+}
+
+async fn next_data(body: &mut Body) -> Result<Option<Bytes>, axum::Error> {
+    loop {
+        match poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await {
+            None => return Ok(None),
+            Some(frame) => {
+                // Trailers are of no interest.
+                if let Ok(data) = frame?.into_data() {
+                    return Ok(Some(data));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_json_is_json() {
+        for (value, expected) in [
+            ("application/json", true),
+            ("Application/JSON; charset=utf-8", true),
+            ("text/plain", false),
+            ("application/x-www-form-urlencoded", false),
+            ("application/json-seq", false),
+            ("text/plain; application/json", false),
+            ("", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::CONTENT_TYPE, value.parse().expect("a header value"));
+            assert_eq!(is_json(&headers), expected, "{value:?}");
+        }
+        assert!(!is_json(&HeaderMap::new()));
+    }
+}

@@ -1,0 +1,94 @@
+//! The state folder: private to its owner, with a note that says where the server is.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
+
+use crate::error::{Error, Result};
+
+/// The note's name in the state folder.
+const NOTE: &str = "server.json";
+
+/// What the note says.
+#[derive(Debug, Serialize, Deserialize)]
+struct Note {
+    port: u16,
+    pid: u32,
+    version: String,
+}
+
+/// The note of a running server; it is taken away when dropped.
+#[derive(Debug)]
+pub(super) struct Announcement {
+    path: PathBuf,
+}
+
+/// Makes the folder, for its owner alone. One that exists is left as it is.
+pub(super) fn create(folder: &Path) -> Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder).map_err(|cause| Error::file("create", folder, cause))
+}
+
+impl Announcement {
+    /// Writes the note; a reader sees the old one or the new one, never half of one.
+    pub(super) fn write(folder: &Path, port: u16, version: &str) -> Result<Self> {
+        let path = folder.join(NOTE);
+        let note = Note { port, pid: std::process::id(), version: version.to_owned() };
+        let failed = |cause: std::io::Error| Error::file("write", &path, cause);
+        let mut file = NamedTempFile::new_in(folder).map_err(failed)?;
+        serde_json::to_writer(&mut file, &note).map_err(|error| failed(error.into()))?;
+        file.write_all(b"\n").map_err(failed)?;
+        file.persist(&path).map_err(|error| failed(error.error))?;
+        Ok(Self { path })
+    }
+}
+
+impl Drop for Announcement {
+    fn drop(&mut self) {
+        // Another server may have taken the folder over; then the note is not ours.
+        let note = fs::read(&self.path).ok().and_then(|bytes| serde_json::from_slice::<Note>(&bytes).ok());
+        if note.is_some_and(|note| note.pid == std::process::id()) {
+            // A note that stays is old news: its process is gone.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_there_while_its_server_is() {
+        let parent = tempfile::tempdir().expect("a temporary folder");
+        let folder = parent.path().join("a/b");
+        create(&folder).expect("a new folder");
+        create(&folder).expect("the same folder");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            let mode = fs::metadata(&folder).expect("the folder").permissions().mode();
+            assert_eq!(mode & 0o777, 0o700);
+        }
+        let announcement = Announcement::write(&folder, 8100, "1.2.3").expect("a note");
+        let text = fs::read_to_string(folder.join(NOTE)).expect("the note");
+        assert_eq!(text, format!("{{\"port\":8100,\"pid\":{},\"version\":\"1.2.3\"}}\n", std::process::id()));
+        drop(announcement);
+        assert!(!folder.join(NOTE).exists());
+    }
+
+    #[test]
+    fn the_note_of_another_server_stays() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let announcement = Announcement::write(folder.path(), 8100, "1").expect("a note");
+        fs::write(folder.path().join(NOTE), r#"{"port":1,"pid":1,"version":"1"}"#).expect("a note");
+        drop(announcement);
+        assert!(folder.path().join(NOTE).exists());
+    }
+}

@@ -1,0 +1,189 @@
+//! The task that owns one PTY: it reads it, and writes what could not be written at once.
+//!
+//! It sleeps until there is output, input, room to write, a deadline of the emulator, or the child's end. At most
+//! 64 KiB are taken per hold of the lock, and at most 64 KiB wait for a child that does not read.
+
+use std::cell::RefCell;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::Shared;
+use super::terminal::{Ingested, Probe};
+use crate::model::ExitInfo;
+use crate::pty::{Child, Control, Pty};
+
+/// Bytes taken in one go.
+const PIECE: usize = 64 << 10;
+/// How long after the child's end its last output is waited for, when something else keeps the terminal open.
+const LAST_WORDS: Duration = Duration::from_millis(60);
+
+thread_local! {
+    /// One buffer for all sessions of a thread: 64 KiB each would be most of what an idle session costs.
+    static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; PIECE]);
+}
+
+/// What a driver can be asked for.
+pub(super) enum Order {
+    /// Type this; the answer comes when the child's terminal has all of it.
+    Write { bytes: Vec<u8>, done: oneshot::Sender<io::Result<()>> },
+    /// Close the terminal.
+    Close,
+}
+
+impl Probe for Control {
+    fn foreground_group(&self) -> Option<u32> {
+        Self::foreground_group(self)
+    }
+
+    fn is_canonical(&self) -> bool {
+        Self::is_canonical(self)
+    }
+
+    fn pid(&self) -> u32 {
+        Self::pid(self)
+    }
+}
+
+/// What a read came to.
+#[derive(PartialEq, Eq)]
+enum Read {
+    /// Everything that is there was taken.
+    Drained,
+    /// There may be more.
+    More,
+    /// Nobody has the other side open.
+    Closed,
+}
+
+struct Driver {
+    pty: Pty,
+    control: Control,
+    shared: Arc<Shared>,
+}
+
+/// Drives a session until its child has ended or it is told to close.
+pub(super) async fn drive(pty: Pty, child: Child, shared: Arc<Shared>, mut orders: mpsc::Receiver<Order>) {
+    let control = pty.control();
+    let mut driver = Driver { pty, control, shared };
+    let mut child = child;
+    let exit = driver.run(&mut orders, &mut child).await;
+    let Driver { pty, shared, .. } = driver;
+    // The terminal is closed before anybody hears of the end: what is left of the session is hung up.
+    drop(pty);
+    shared.lock().on_exit(exit);
+    shared.publish(true);
+}
+
+impl Driver {
+    async fn run(&mut self, orders: &mut mpsc::Receiver<Order>, child: &mut Child) -> ExitInfo {
+        let mut is_open = true;
+        loop {
+            let sync_deadline = self.shared.lock().sync_deadline();
+            if !is_open {
+                // Nobody will ever read what waits, and a terminal without its other side is always ready.
+                self.write(Err(io::ErrorKind::BrokenPipe.into()));
+            }
+            let (has_work, is_taken) = {
+                let outbox = self.shared.outbox();
+                (outbox.has_work(), outbox.is_taken())
+            };
+            tokio::select! {
+                biased;
+                result = self.pty.readable(), if is_open => match result.map(|()| self.read()) {
+                    Ok(Read::More) => tokio::task::yield_now().await,
+                    Ok(Read::Drained) => {}
+                    Ok(Read::Closed) | Err(_) => is_open = false,
+                },
+                result = self.pty.writable(), if has_work => self.write(result),
+                order = orders.recv(), if !is_taken => match order {
+                    Some(Order::Write { bytes, done }) => self.accept(&bytes, done),
+                    Some(Order::Close) | None => return self.end(child, is_open).await,
+                },
+                // Somebody left something to be written.
+                () = self.shared.left_over.notified() => {}
+                () = sleep_until(sync_deadline), if sync_deadline.is_some() => {
+                    let ingested = self.shared.lock().tick();
+                    self.handle(ingested);
+                }
+                exit = child.exited() => {
+                    self.last_words(is_open).await;
+                    return exit;
+                }
+            }
+        }
+    }
+
+    /// Told to close: the child may be gone, or it survived everything.
+    async fn end(&mut self, child: &mut Child, is_open: bool) -> ExitInfo {
+        let exit = tokio::time::timeout(LAST_WORDS, child.exited()).await.unwrap_or(ExitInfo::Unknown);
+        self.last_words(is_open).await;
+        exit
+    }
+
+    /// Output can arrive after the child has ended: the system hands it over in its own time. It is complete when
+    /// nobody has the terminal open; where something else does, when nothing came for a while.
+    async fn last_words(&mut self, mut is_open: bool) {
+        while is_open {
+            match tokio::time::timeout(LAST_WORDS, self.pty.readable()).await {
+                Ok(Ok(())) => is_open = self.read() != Read::Closed,
+                _ => return,
+            }
+        }
+    }
+
+    fn read(&mut self) -> Read {
+        BUFFER.with_borrow_mut(|buffer| {
+            let mut filled = 0;
+            let read = loop {
+                match self.pty.try_read(&mut buffer[filled..]) {
+                    Ok(0) => break Read::Closed,
+                    Ok(count) => filled += count,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break Read::Drained,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(_) => break Read::Closed,
+                }
+                if filled == buffer.len() {
+                    break Read::More;
+                }
+            };
+            if filled > 0 {
+                let ingested = self.shared.lock().ingest(&buffer[..filled], &self.control);
+                self.handle(ingested);
+            }
+            read
+        })
+    }
+
+    /// Queues what the terminal answers and tells whoever waits.
+    fn handle(&mut self, ingested: Ingested) {
+        let Ingested { replies, news } = ingested;
+        if !replies.is_empty() {
+            self.shared.outbox().answer(replies);
+            self.write(Ok(()));
+        }
+        self.shared.publish(news);
+    }
+
+    fn accept(&mut self, bytes: &[u8], done: oneshot::Sender<io::Result<()>>) {
+        // Whoever asked has given up meanwhile: late input would surprise.
+        if done.is_closed() {
+            return;
+        }
+        self.shared.outbox().accept(bytes, done);
+        self.write(Ok(()));
+    }
+
+    /// Writes as much as there is room for.
+    fn write(&mut self, result: io::Result<()>) {
+        self.shared.outbox().write(result, |bytes| self.pty.try_write(bytes));
+    }
+}
+
+async fn sleep_until(deadline: Option<Instant>) {
+    if let Some(deadline) = deadline {
+        tokio::time::sleep_until(deadline.into()).await;
+    }
+}

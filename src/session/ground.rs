@@ -1,0 +1,155 @@
+//! Who may be typed at: what has the terminal, told by its arguments.
+//!
+//! Pure. A shell counts when it reads commands from the terminal, not when it runs a script; a program that carries a
+//! shell counts when it was started to do that.
+
+use super::sentinel::Form;
+use crate::pty::Program;
+
+/// Options of shells that are followed by a value.
+const SHELL_VALUES: [&str; 9] =
+    ["-o", "+o", "-O", "+O", "--rcfile", "--init-file", "--init-command", "-C", "--features"];
+
+/// Options of `ssh` that are followed by a value.
+const SSH_VALUES: &str = "BbcDEeFIiJLlmOopQRSWw";
+
+/// The form to type in, if the program is a shell that reads from the terminal.
+pub(super) fn interactive_shell(program: &Program) -> Option<Form> {
+    let form = Form::for_program(&program.name)?;
+    let mut args = program.args.iter().skip(1);
+    while let Some(arg) = args.next() {
+        if SHELL_VALUES.contains(&arg.as_str()) {
+            args.next();
+        } else if arg == "-s" || arg == "-" || arg == "--" {
+            continue;
+        } else if arg.starts_with("--") || arg.starts_with('+') {
+            if arg.starts_with("--command") {
+                return None;
+            }
+        } else if let Some(letters) = arg.strip_prefix('-') {
+            let is_powershell_option = form == Form::PowerShell && letters.len() > 1;
+            if letters.contains('c') && !is_powershell_option {
+                return None;
+            }
+        } else {
+            return None;
+        }
+    }
+    Some(form)
+}
+
+/// True for a program that was started to give a shell on another machine, as another user, or in a container.
+pub(super) fn carries_shell(program: &Program) -> bool {
+    let args: Vec<&str> = program.args.iter().skip(1).map(String::as_str).collect();
+    match program.name.as_str() {
+        "ssh" => ssh_gives_shell(&args),
+        "su" => !args.iter().any(|arg| *arg == "-c" || arg.starts_with("--command")),
+        "sudo" | "doas" => sudo_gives_shell(&args),
+        "docker" | "podman" | "kubectl" | "nerdctl" => args.iter().skip(1).any(|arg| is_shell_name(arg)),
+        _ => false,
+    }
+}
+
+fn is_shell_name(arg: &str) -> bool {
+    Form::for_program(arg.rsplit('/').next().unwrap_or(arg)).is_some()
+}
+
+/// `ssh [options] host`, and no command behind it.
+fn ssh_gives_shell(args: &[&str]) -> bool {
+    let mut operands = 0;
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match arg.strip_prefix('-') {
+            Some(letters) if operands == 0 => {
+                if letters.contains('N') || letters.contains('W') {
+                    return false;
+                }
+                if letters.len() == 1 && SSH_VALUES.contains(letters) {
+                    args.next();
+                }
+            }
+            _ => operands += 1,
+        }
+    }
+    operands == 1
+}
+
+/// `sudo -i`, `sudo -s`, `sudo su`, `sudo bash`, and not `sudo make`.
+fn sudo_gives_shell(args: &[&str]) -> bool {
+    let mut wants_shell = false;
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match *arg {
+            "-i" | "-s" | "--login" | "--shell" => wants_shell = true,
+            "-u" | "-g" | "-h" | "-p" | "-C" | "-D" | "-R" | "-T" => drop(args.next()),
+            option if option.starts_with('-') || option.contains('=') => {}
+            "su" => return !args.any(|arg| *arg == "-c"),
+            command => {
+                let rest: Vec<String> = std::iter::once(command).chain(args.copied()).map(str::to_owned).collect();
+                let name = command.rsplit('/').next().unwrap_or(command).to_owned();
+                return interactive_shell(&Program { pid: 0, name, args: rest, is_fork: false }).is_some();
+            }
+        }
+    }
+    wants_shell
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(line: &str) -> Program {
+        let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let name = args[0].rsplit('/').next().expect("a name").trim_start_matches('-').to_owned();
+        Program { pid: 1, name, args, is_fork: false }
+    }
+
+    #[test]
+    fn a_shell_counts_when_it_reads_from_the_terminal() {
+        for (line, expected) in [
+            ("bash", Some(Form::Posix)),
+            ("-bash", Some(Form::Posix)),
+            ("/bin/bash --norc -i", Some(Form::Posix)),
+            ("bash --rcfile x -i", Some(Form::Posix)),
+            ("bash -o vi", Some(Form::Posix)),
+            ("/bin/sh", Some(Form::Posix)),
+            ("dash -i", Some(Form::Posix)),
+            ("zsh -f", Some(Form::Zsh)),
+            ("fish -C true", Some(Form::Fish)),
+            ("bash -c true", None),
+            ("sh -ec true", None),
+            ("bash build.sh", None),
+            ("sh -x ./configure", None),
+            ("fish --command true", None),
+            ("vim", None),
+            ("python3", None),
+        ] {
+            assert_eq!(interactive_shell(&program(line)), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_carrier_counts_when_it_was_started_for_a_shell() {
+        for (line, expected) in [
+            ("ssh host", true),
+            ("ssh -p 22 -A user@host", true),
+            ("ssh host make", false),
+            ("ssh -N -L 1:2:3 host", false),
+            ("su", true),
+            ("su - other", true),
+            ("su -c make", false),
+            ("sudo -i", true),
+            ("sudo -u www -s", true),
+            ("sudo su -", true),
+            ("sudo bash", true),
+            ("sudo bash -c make", false),
+            ("sudo apt upgrade", false),
+            ("docker exec -it box bash", true),
+            ("docker run -it debian /bin/sh", true),
+            ("docker build .", false),
+            ("less file", false),
+        ] {
+            assert_eq!(carries_shell(&program(line)), expected, "{line}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+# Start-up file of a bash that tells its terminal where prompts, commands and their ends are.
+# The functions come before the user's files, so no alias is expanded into them; they keep to named builtins and [[ ]],
+# so that user functions, IFS, set -efu and noclobber do not reach them.
+
+# The end of a command, and a look at what belongs to the next prompt. It runs between every command and its answer, so it
+# is short, and parsed once. Descriptor 3 is standard output as the command left it.
+__kpty_end() {
+  __kpty_status=$?
+  [[ ${PWD-} == "${__kpty_pwd-}" && -t 3 ]] || __kpty_prepare
+  \builtin printf '\e]133;D;%s;k=@SECRET@\e\\' "$__kpty_status" >&3 || [[ 1 ]]
+}
+
+# Another directory, or standard output is no terminal any more: then the mark goes to the terminal itself. Not always,
+# because opening it waits for a lock of the whole system.
+__kpty_prepare() {
+  [[ -t 3 ]] || \builtin exec 3>/dev/tty || [[ 1 ]]
+  __kpty_pwd=${PWD-}
+  \builtin printf '\e]7;file://@SECRET@%s\e\\' "${__kpty_pwd//[[:cntrl:]]/?}" >&3 || [[ 1 ]]
+}
+
+# Looks whether something else has been set since: what a wrong status or a lost start would come from.
+__kpty_check() {
+  [[ ${PS0-}${PS1-}${PS1@a}${PROMPT_COMMAND-} == "${__kpty_seen-}" ]] || __kpty_wrap "$__kpty_status"
+}
+
+# The marks of the prompts and the hooks, put (back) in place.
+__kpty_wrap() {
+  \builtin local __kpty_a='\[\e]133;A;$?;k=@SECRET@\e\\\]' __kpty_b='\[\e]133;B;k=@SECRET@\e\\\]' \
+    __kpty_c='\e]133;C;k=@SECRET@\e\\' __kpty_p='\[\e]133;P;k=@SECRET@\e\\\]' \
+    __kpty_only=$'{\n__kpty_end\n__kpty_check\n} 3>&1 >/dev/null 2>&1' \
+    __kpty_first=$'{\n__kpty_end\n} 3>&1 >/dev/null 2>&1' __kpty_last=$'{\n__kpty_check\n} >/dev/null 2>&1' \
+    __kpty_i __kpty_fixed=1
+  \builtin local -a __kpty_hooks
+  if [[ ${PS1-} != "$__kpty_a"*"$__kpty_b" ]]; then
+    if [[ ${PS1+x} && ${PS1@a} == *r* ]]; then
+      # A prompt that cannot be changed is announced instead, each time.
+      __kpty_fixed=
+      [[ ! $1 ]] || \builtin printf '\e]133;A;%s;k=@SECRET@\e\\\e]133;B;k=@SECRET@\e\\' "$1" >/dev/tty || [[ 1 ]]
+    else
+      PS1=${PS1-} PS1=${PS1//"$__kpty_a"} PS1=$__kpty_a${PS1//"$__kpty_b"}$__kpty_b
+    fi
+  fi
+  if [[ ${PS2-} != "$__kpty_p"* && ! (${PS2+x} && ${PS2@a} == *r*) ]]; then
+    PS2=${PS2-} PS2=$__kpty_p${PS2//"$__kpty_p"}
+  fi
+  # A string and no command, because it costs no fork, is not traced and fires no DEBUG trap.
+  if [[ ${PS0-} != *"$__kpty_c" && ! (${PS0+x} && ${PS0@a} == *r*) ]]; then
+    PS0=${PS0-} PS0=${PS0//"$__kpty_c"}$__kpty_c
+  fi
+  # An exported prompt would hand the secret to every child and let a nested bash speak for this one.
+  \builtin export -n PS0 PS1 PS2 || [[ 1 ]]
+  # First the end, so that nothing changes its status or prints before it; last the prompts. The line breaks inside
+  # the hooks let bash-preexec see that they are no commands of the user.
+  for __kpty_i in "${PROMPT_COMMAND[@]}"; do
+    __kpty_i=${__kpty_i//"$__kpty_only"/:} __kpty_i=${__kpty_i//"$__kpty_first"/:} __kpty_i=${__kpty_i//"$__kpty_last"/:}
+    if [[ $__kpty_i != : ]]; then __kpty_hooks+=("$__kpty_i"); fi
+  done
+  if [[ ${#__kpty_hooks[@]} -eq 0 ]]; then
+    PROMPT_COMMAND=("$__kpty_only")
+  else
+    PROMPT_COMMAND=("$__kpty_first" "${__kpty_hooks[@]}" "$__kpty_last")
+  fi
+  __kpty_seen=${__kpty_fixed:+${PS0-}${PS1-}${PS1@a}${PROMPT_COMMAND-}}
+}
+
+# Typed text comes from a program: an exclamation mark means itself. The secret stays out of exported functions.
+# Before 5.1 only the first of several prompt commands runs: such a bash stays as the user made it.
+__kpty_start() {
+  if [[ BASH_VERSINFO[0] -gt 5 || BASH_VERSINFO[0] -eq 5 && BASH_VERSINFO[1] -ge 1 ]]; then
+    \builtin set +H
+    \builtin export -nf __kpty_end __kpty_prepare __kpty_check __kpty_wrap
+    __kpty_wrap ''
+  fi
+  \builtin unset -f __kpty_start
+}
+
+@USER_FILES@
+\__kpty_start 2>/dev/null

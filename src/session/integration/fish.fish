@@ -1,0 +1,56 @@
+# Read by fish after the user's configuration: tells the terminal where prompts, commands and their ends are.
+# Handlers of events leave $status and $pipestatus alone. The marks go to the terminal itself, not to where a block
+# around the command may have sent standard output.
+
+function __kpty_begin --on-event fish_preexec
+    builtin printf '\e]133;C;k=@SECRET@\e\134' >/dev/tty 2>/dev/null
+end
+
+function __kpty_end --on-event fish_postexec
+    builtin set --local __kpty_status $status
+    builtin set --local __kpty_pwd (builtin string replace --regex --all '[[:cntrl:]]' '?' -- $PWD | builtin string collect)
+    builtin printf '\e]7;file://@SECRET@%s\e\134\e]133;D;%s;k=@SECRET@\e\134' "$__kpty_pwd" $__kpty_status >/dev/tty 2>/dev/null
+end
+
+# A prompt begins. Only its end is part of the prompt's text, behind the user's function, which thus sees $status and
+# $pipestatus; that function is taken over again whenever it has been redefined.
+function __kpty_prompt --on-event fish_prompt
+    builtin printf '\e]133;A;%s;k=@SECRET@\e\134' $status >/dev/tty 2>/dev/null
+    if not builtin functions fish_prompt | builtin string match --quiet '*__kpty_user_prompt*'
+        builtin functions --erase __kpty_user_prompt
+        builtin functions --copy fish_prompt __kpty_user_prompt
+        function fish_prompt
+            __kpty_user_prompt
+            builtin printf '\e]133;B;k=@SECRET@\e\134'
+        end
+    end
+end
+
+# fish has no continuation prompt: what it would not run stays in its editor, without a word. Where Enter is still its own,
+# say so first. An empty line counts as not valid, with status 1; an older fish does not know the option, with status 2.
+function __kpty_enter
+    if not builtin commandline --is-valid; and builtin string length --quiet -- (builtin commandline)
+        builtin printf '\e]133;P;k=@SECRET@\e\134' >/dev/tty 2>/dev/null
+    end
+    builtin commandline --function execute
+end
+# Takes back what it kept. A key of our own, because a Ctrl-C is a signal: it overtakes the keys before it, and fish may
+# be deaf to it while it works on them.
+function __kpty_clear
+    builtin commandline --replace ''
+    builtin commandline --function repaint
+end
+for __kpty_mode in default insert
+    builtin bind --mode $__kpty_mode \e\[990~ __kpty_clear
+end
+
+builtin commandline --is-valid 2>/dev/null
+if builtin test $status -eq 1
+    for __kpty_mode in default insert
+        builtin bind --user --mode $__kpty_mode \r >/dev/null 2>&1
+        or builtin bind --mode $__kpty_mode \r __kpty_enter
+    end
+    builtin set --erase __kpty_mode
+end
+
+__kpty_end

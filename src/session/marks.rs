@@ -1,0 +1,233 @@
+//! The marks in a terminal's output: where a shell's prompt, a command and its end are.
+//!
+//! A byte scanner beside the emulator's parser. It looks before the emulator holds anything back for a synchronized
+//! update, and cuts the stream right behind each mark, so that whoever feeds the emulator knows where on the screen
+//! the mark stands. Whether a mark may be believed is not decided here.
+
+use memchr::memchr;
+
+/// Longest string that can be a mark, in bytes: a path of 4,096 and what stands around it.
+const LONGEST_MARK: usize = 4_400;
+/// Longest parameters of a mode change that are looked at.
+const LONGEST_CSI: usize = 32;
+const ESC: u8 = 0x1b;
+
+/// Something the scanner knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// One of OSC 133, with the key it carries.
+    Shell {
+        /// What happened.
+        event: ShellEvent,
+        /// Proof of where it comes from.
+        key: String,
+    },
+    /// OSC 7: the shell's directory.
+    Directory {
+        /// Where the host's name would be.
+        key: String,
+        /// The path.
+        path: String,
+    },
+    /// Mode 2004: a line editor began (true) or stopped (false) to read.
+    Paste(bool),
+}
+
+/// What a shell tells by OSC 133.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ShellEvent {
+    /// A prompt begins; the status of the last command, as a reserve.
+    PromptStart(Option<i32>),
+    /// The prompt is complete; the shell reads.
+    PromptEnd,
+    /// The shell wants the rest of a command.
+    Continuation,
+    /// A command starts.
+    Start,
+    /// It ended with this status.
+    End(Option<i32>),
+    /// A typed sentinel's beginning.
+    SentinelStart,
+    /// A typed sentinel's end, with the status.
+    SentinelEnd(Option<i32>),
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Ground,
+    Escape,
+    Csi,
+    Osc,
+    /// ESC inside a string: its end, if a backslash follows.
+    OscEscape,
+}
+
+/// Finds marks in a stream that is cut anywhere.
+#[derive(Debug, Default)]
+pub(super) struct Scanner {
+    state: State,
+    text: Vec<u8>,
+}
+
+impl Scanner {
+    /// Goes on until a mark is complete. Returns it and the number of bytes up to its end; `None` when all bytes were
+    /// taken without one.
+    pub(super) fn next(&mut self, bytes: &[u8]) -> Option<(usize, Mark)> {
+        let mut at = 0;
+        while at < bytes.len() {
+            if matches!(self.state, State::Ground) {
+                at += memchr(ESC, &bytes[at..])? + 1;
+                self.state = State::Escape;
+                continue;
+            }
+            let byte = bytes[at];
+            at += 1;
+            if let Some(mark) = self.step(byte) {
+                return Some((at, mark));
+            }
+        }
+        None
+    }
+
+    fn step(&mut self, byte: u8) -> Option<Mark> {
+        match (&self.state, byte) {
+            // CAN and SUB end everything.
+            (_, 0x18 | 0x1a) => self.state = State::Ground,
+            (State::Osc, ESC) => self.state = State::OscEscape,
+            (_, ESC) => self.state = State::Escape,
+            (State::Osc, 0x07) | (State::OscEscape, b'\\') => {
+                self.state = State::Ground;
+                return parse_osc(&self.text);
+            }
+            (State::Osc, _) => {
+                self.text.push(byte);
+                // What is too long is no mark; the next ESC starts something new anyway.
+                if self.text.len() > LONGEST_MARK {
+                    self.state = State::Ground;
+                }
+            }
+            (State::Escape | State::OscEscape, b']') => self.begin(State::Osc),
+            (State::Escape | State::OscEscape, b'[') => self.begin(State::Csi),
+            (State::Csi, 0x20..=0x3f) if self.text.len() < LONGEST_CSI => self.text.push(byte),
+            // Control characters act in the middle of a sequence and do not end it.
+            (State::Csi, 0x00..=0x1f) => {}
+            (State::Csi, _) => {
+                self.state = State::Ground;
+                return parse_csi(&self.text, byte);
+            }
+            _ => self.state = State::Ground,
+        }
+        None
+    }
+
+    fn begin(&mut self, state: State) {
+        self.text.clear();
+        self.state = state;
+    }
+}
+
+fn parse_csi(parameters: &[u8], last: u8) -> Option<Mark> {
+    let modes = std::str::from_utf8(parameters.strip_prefix(b"?")?).ok()?;
+    let is_on = match last {
+        b'h' => true,
+        b'l' => false,
+        _ => return None,
+    };
+    modes.split(';').any(|mode| mode == "2004").then_some(Mark::Paste(is_on))
+}
+
+fn parse_osc(text: &[u8]) -> Option<Mark> {
+    let text = std::str::from_utf8(text).ok()?;
+    if let Some(rest) = text.strip_prefix("7;file://") {
+        let slash = rest.find('/')?;
+        return Some(Mark::Directory { key: rest[..slash].to_owned(), path: rest[slash..].to_owned() });
+    }
+    let mut parts = text.strip_prefix("133;")?.split(';');
+    let letter = parts.next()?;
+    let (mut status, mut key) = (None, None);
+    for part in parts {
+        match part.strip_prefix("k=") {
+            Some(value) => key = Some(value.to_owned()),
+            None => status = part.parse().ok(),
+        }
+    }
+    let event = match letter {
+        "A" => ShellEvent::PromptStart(status),
+        "B" => ShellEvent::PromptEnd,
+        "P" => ShellEvent::Continuation,
+        "C" => ShellEvent::Start,
+        "D" => ShellEvent::End(status),
+        "S" => ShellEvent::SentinelStart,
+        "E" => ShellEvent::SentinelEnd(status),
+        _ => return None,
+    };
+    Some(Mark::Shell { event, key: key? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scan(scanner: &mut Scanner, bytes: &[u8]) -> Vec<(usize, Mark)> {
+        let (mut found, mut base) = (Vec::new(), 0);
+        while let Some((end, mark)) = scanner.next(&bytes[base..]) {
+            base += end;
+            found.push((base, mark));
+        }
+        found
+    }
+
+    fn shell(event: ShellEvent, key: &str) -> Mark {
+        Mark::Shell { event, key: key.to_owned() }
+    }
+
+    #[test]
+    fn marks_are_found_wherever_the_stream_is_cut() {
+        let stream = b"a\x1b]133;C;k=s\x1b\\out\x1b[?2004h\x1b]133;D;3;k=s\x07\x1b]7;file://s/tmp/x y\x1b\\b\x1b[31m\x1b[?1;2004l";
+        let expected = vec![
+            (14, shell(ShellEvent::Start, "s")),
+            (25, Mark::Paste(true)),
+            (39, shell(ShellEvent::End(Some(3)), "s")),
+            (61, Mark::Directory { key: "s".into(), path: "/tmp/x y".into() }),
+            (stream.len(), Mark::Paste(false)),
+        ];
+        assert_eq!(scan(&mut Scanner::default(), stream), expected);
+        for cut in 0..stream.len() {
+            let mut scanner = Scanner::default();
+            let mut found = scan(&mut scanner, &stream[..cut]);
+            found.extend(scan(&mut scanner, &stream[cut..]).into_iter().map(|(at, mark)| (at + cut, mark)));
+            assert_eq!(found, expected, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_mark_survives_what_a_program_left_open() {
+        let mark = b"\x1b]133;D;0;k=s\x1b\\";
+        for before in
+            [&b"\x1b]0;title"[..], b"\x1bPq", b"\x1b[3", b"\x1b", b"\xe6\x97", b"\x1b[?2026h", b"\x1b(", b"\x0e"]
+        {
+            let found = scan(&mut Scanner::default(), &[before, mark].concat());
+            assert_eq!(found.len(), 1, "{before:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_mark_is_passed_over() {
+        for stream in [
+            &b"\x1b]133;D;0\x1b\\"[..],
+            b"\x1b]133;Z;k=s\x07",
+            b"\x1b]0;133;D;k=s\x07",
+            b"\x1b]133;D;0;k=s\x18\\",
+            b"\x1b[2004h",
+            b"\x1b[?2004$p",
+            b"\x1b]7;file://nohost\x07",
+        ] {
+            assert_eq!(scan(&mut Scanner::default(), stream), [], "{stream:?}");
+        }
+        let long = [b"\x1b]133;D;0;k=".as_slice(), &vec![b'x'; 1 << 20], b"\x07"].concat();
+        let mut scanner = Scanner::default();
+        assert_eq!(scan(&mut scanner, &long), []);
+        assert!(scanner.text.capacity() < 4 * LONGEST_MARK, "{}", scanner.text.capacity());
+    }
+}

@@ -1,0 +1,298 @@
+//! One PTY, its child, and everything it said: [`Session`] is the cheap handle that tools hold.
+//!
+//! A driver task feeds the terminal; whoever waits is woken by two channels: `progress` moves with every piece of
+//! output, `news` only when a command began or ended, a prompt came, or the child went.
+
+pub mod commands;
+mod driver;
+mod evidence;
+mod ground;
+pub mod input;
+pub mod integration;
+pub mod keys;
+mod kill;
+mod marks;
+mod outbox;
+mod output;
+mod ready;
+mod ring;
+pub mod search;
+pub mod sentinel;
+mod spawn;
+pub mod talk;
+mod terminal;
+mod view;
+pub mod wait;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use kpty_emulator::{Answer, Modes, Request, Size};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+
+pub use commands::{Command, Evidence};
+pub use kill::KillReport;
+pub use output::Output;
+pub use spawn::{Integration, NewSession};
+pub use view::View;
+
+use crate::error::{Error, Exited, Result};
+use crate::guard::Redactor;
+use crate::ids::{CommandId, SessionId};
+use crate::model::{ExitInfo, Owner};
+use crate::pty::{Control, Foreground};
+use driver::Order;
+use outbox::{Outbox, Typed};
+use terminal::Terminal;
+
+/// Bytes that go to the driver at once.
+const WRITE_PIECE: usize = 16 << 10;
+/// Pieces that may wait for the driver.
+const WRITE_QUEUE: usize = 1;
+/// How long input is waited for to be taken.
+const WRITE_DEADLINE: Duration = Duration::from_secs(5);
+
+/// A handle to a session; clones are the same session.
+#[derive(Clone)]
+pub struct Session {
+    shared: Arc<Shared>,
+}
+
+/// What handle and driver share.
+struct Shared {
+    id: SessionId,
+    shell: String,
+    /// The arguments that the child was started with.
+    spawned_args: Vec<String>,
+    cwd: PathBuf,
+    owner: Mutex<Owner>,
+    created_at: SystemTime,
+    terminal: Mutex<Terminal>,
+    outbox: Mutex<Outbox>,
+    /// Wakes the driver for what is left in the outbox.
+    left_over: Notify,
+    progress: watch::Sender<u64>,
+    news: watch::Sender<u64>,
+    orders: mpsc::Sender<Order>,
+    control: Control,
+    /// Held by the `talk` that may type.
+    turn: tokio::sync::Mutex<()>,
+    /// When the child was found dead.
+    ended: Mutex<Option<Instant>>,
+}
+
+impl Shared {
+    /// The lock is short and never held across an await; what a panic left behind is still the newest there is.
+    fn lock(&self) -> MutexGuard<'_, Terminal> {
+        self.terminal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn outbox(&self) -> MutexGuard<'_, Outbox> {
+        self.outbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn publish(&self, news: bool) {
+        self.progress.send_modify(|count| *count += 1);
+        if news {
+            self.news.send_modify(|count| *count += 1);
+        }
+    }
+}
+
+/// What can be told about a session at one moment.
+#[derive(Clone, Debug)]
+pub struct Info {
+    /// Its name.
+    pub id: SessionId,
+    /// The program.
+    pub shell: String,
+    /// Where it is, or was started.
+    pub cwd: PathBuf,
+    /// The window.
+    pub size: Size,
+    /// When it was created.
+    pub created_at: SystemTime,
+    /// When it last said something.
+    pub last_activity: SystemTime,
+    /// How it ended, if it has.
+    pub exit: Option<ExitInfo>,
+    /// Raw bytes kept.
+    pub buffer_size: usize,
+    /// The child.
+    pub pid: u32,
+    /// Whose it is.
+    pub owner: Owner,
+    /// The command that is running.
+    pub running: Option<(CommandId, String)>,
+}
+
+/// Who types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Writer {
+    /// `talk` itself, which knows what it does.
+    Talk,
+    /// Anybody else.
+    Other,
+}
+
+impl Session {
+    /// Its name.
+    pub fn id(&self) -> &SessionId {
+        &self.shared.id
+    }
+
+    /// What can be told about it.
+    pub fn info(&self) -> Info {
+        let directory = self.directory();
+        let terminal = self.shared.lock();
+        Info {
+            id: self.shared.id.clone(),
+            shell: self.shared.shell.clone(),
+            cwd: directory.unwrap_or_else(|| self.shared.cwd.clone()),
+            size: terminal.emulator.size(),
+            created_at: self.shared.created_at,
+            last_activity: terminal.last_activity,
+            exit: terminal.exit,
+            buffer_size: terminal.ring.len(),
+            pid: self.shared.control.pid(),
+            owner: self.shared.owner.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            running: terminal.commands.open().next_back().map(|command| (command.id, command.line.clone())),
+        }
+    }
+
+    /// The directory of the shell: as it says, else as the system knows it.
+    fn directory(&self) -> Option<PathBuf> {
+        let said = self.shared.lock().cwd.clone();
+        said.map(PathBuf::from).or_else(|| self.shared.control.directory())
+    }
+
+    /// How it ended, if it has.
+    pub fn exit(&self) -> Option<ExitInfo> {
+        self.shared.lock().exit
+    }
+
+    /// For how long it has been dead.
+    pub fn dead_for(&self) -> Option<Duration> {
+        let is_dead = self.exit().is_some();
+        let mut ended = self.shared.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        is_dead.then(|| ended.get_or_insert_with(Instant::now).elapsed())
+    }
+
+    /// Who has the terminal now.
+    pub fn foreground(&self) -> Option<Foreground> {
+        self.shared.control.foreground()
+    }
+
+    /// What the program asked of keyboard, mouse and paste.
+    pub fn modes(&self) -> Modes {
+        self.shared.lock().emulator.modes()
+    }
+
+    /// Takes secrets out of a text.
+    pub fn redactor(&self) -> Arc<Redactor> {
+        Arc::clone(&self.shared.lock().redactor)
+    }
+
+    /// Types bytes. Comes back when the child's terminal has them all.
+    pub async fn write(&self, bytes: &[u8]) -> Result<usize> {
+        self.write_as(Writer::Other, bytes).await
+    }
+
+    async fn write_as(&self, writer: Writer, bytes: &[u8]) -> Result<usize> {
+        if let Some(exit) = self.exit() {
+            return Err(self.exited(exit, None));
+        }
+        if writer == Writer::Other {
+            let control = &self.shared.control;
+            let may_wait = control.is_canonical() || control.foreground_group() == Some(control.pid());
+            self.shared.lock().on_typed(bytes, may_wait);
+        }
+        let all = async {
+            for piece in bytes.chunks(WRITE_PIECE) {
+                let typed = self.shared.outbox().type_now(piece, |bytes| self.shared.control.try_write(bytes));
+                let written = match typed {
+                    Typed::Written => continue,
+                    Typed::Begun(written) => {
+                        self.shared.left_over.notify_one();
+                        written
+                    }
+                    Typed::NotNow => {
+                        let (done, written) = oneshot::channel();
+                        let order = Order::Write { bytes: piece.to_vec(), done };
+                        self.shared.orders.send(order).await.map_err(|_| "the session has ended".to_owned())?;
+                        written
+                    }
+                };
+                match written.await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(error)) => return Err(error.to_string()),
+                    Err(_) => return Err("the session has ended".to_owned()),
+                }
+            }
+            Ok(bytes.len())
+        };
+        let outcome = tokio::time::timeout(WRITE_DEADLINE, all).await;
+        let outcome = outcome.unwrap_or_else(|_| Err("it does not read its input".to_owned()));
+        outcome.map_err(|problem| Error::Write { session: self.id().clone(), problem })
+    }
+
+    /// The error for a session whose program has ended.
+    fn exited(&self, exit: ExitInfo, command: Option<(CommandId, String)>) -> Error {
+        let (command, partial_output) = command.unzip();
+        Error::Exited(Box::new(Exited { session: self.id().clone(), exit, command, partial_output }))
+    }
+
+    /// Changes the window; the program is told.
+    pub fn resize(&self, size: Size) -> Result<()> {
+        if let Some(exit) = self.exit() {
+            return Err(self.exited(exit, None));
+        }
+        self.shared.lock().emulator.resize(size);
+        self.shared.publish(false);
+        let problem = |error: std::io::Error| Error::Resize { session: self.id().clone(), problem: error.to_string() };
+        self.shared.control.resize(size).map_err(problem)
+    }
+
+    /// Reads rendered text, secrets masked before anything is cut.
+    pub fn read(&self, request: &Request) -> Answer {
+        self.shared.lock().read_masked(request)
+    }
+
+    /// The newest raw output, secrets masked; waits while there is none at all.
+    pub async fn read_raw(&self, max_bytes: usize, timeout: Duration) -> String {
+        let mut progress = self.shared.progress.subscribe();
+        let some = async {
+            loop {
+                {
+                    let terminal = self.shared.lock();
+                    if !terminal.ring.is_empty() || terminal.exit.is_some() {
+                        return;
+                    }
+                }
+                if progress.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        // Nothing came: then nothing is the answer.
+        let _ = tokio::time::timeout(timeout, some).await;
+        let terminal = self.shared.lock();
+        terminal.redactor.redact(&String::from_utf8_lossy(&terminal.ring.tail(max_bytes))).into_owned()
+    }
+
+    /// The commands that are remembered, oldest first.
+    pub fn commands(&self) -> Vec<Command> {
+        self.shared.lock().commands.iter().cloned().collect()
+    }
+
+    /// One command.
+    pub fn command(&self, id: CommandId) -> Option<Command> {
+        self.shared.lock().commands.get(id).cloned()
+    }
+
+    /// What a command printed, so far or in all.
+    pub fn output_of(&self, id: CommandId, max_chars: usize) -> Option<Output> {
+        self.shared.lock().output_of(id, max_chars)
+    }
+}

@@ -1,0 +1,269 @@
+//! Waiting until somebody can be typed at, and finding out who that is.
+//!
+//! A marked shell says where it is. Of any other, the system tells which program has the terminal, and the stream
+//! whether a line editor reads. Whoever is not certain to be a shell that reads is not typed at.
+
+use std::time::{Duration, Instant};
+
+use super::commands::{TypedTo, Way};
+use super::evidence::Phase;
+use super::ground::{carries_shell, interactive_shell};
+use super::sentinel::Form;
+use super::terminal::{Terminal, TypedText};
+use super::{Session, Writer};
+use crate::error::{Busy, Error, Result};
+use crate::ids::CommandId;
+use crate::pty::Foreground;
+
+/// How long a shell may take to show its first prompt before it is typed at all the same.
+const START_PATIENCE: Duration = Duration::from_secs(15);
+/// How long a line editor may read without a mark before it counts as one that knows none.
+const MUTE_EDITOR: Duration = Duration::from_millis(500);
+/// How long a prompt may take to come back after a command.
+const PROMPT_PATIENCE: Duration = Duration::from_secs(3);
+/// How long the terminal may be in the hands of something that is just beginning or ending.
+const PASSING: Duration = Duration::from_millis(300);
+/// How long after its prompt a line editor may take to ask for pastes.
+const PASTE_PATIENCE: Duration = Duration::from_millis(100);
+/// How long a shell without a line editor may take to show something.
+const PLAIN_PATIENCE: Duration = Duration::from_millis(250);
+/// A line that somebody typed ahead is run within this time after a prompt.
+const TYPED_AHEAD: Duration = Duration::from_millis(60);
+
+/// How the shell can be typed at.
+pub(super) enum Ground {
+    /// A marked shell reads, and takes a paste.
+    Prompt,
+    /// Another shell, or one that takes no paste.
+    Shell { form: Form, typed_to: Option<TypedTo> },
+    /// Somebody edited the line; it has to go first.
+    EditedLine,
+    /// Not yet, but soon: look again after news, for this long.
+    NotYet(Duration),
+    /// No.
+    Busy(String, Option<Foreground>),
+}
+
+impl Session {
+    /// Waits until the shell can be typed at.
+    pub(super) async fn ready(&self, deadline: Instant) -> Result<Ground> {
+        let mut news = self.shared.news.subscribe();
+        let mut progress = self.shared.progress.subscribe();
+        let mut began = Instant::now();
+        // A shell that is about to read is worth a moment, also for a caller who does not want to wait.
+        let deadline = deadline.max(began + START_PATIENCE);
+        let (mut is_settled, mut is_cleared) = (false, false);
+        loop {
+            match self.look(began.elapsed()) {
+                Ground::Busy(reason, foreground) => return Err(self.busy(&reason, foreground)),
+                Ground::EditedLine => self.clear_line().await?,
+                // What somebody typed keeps the line editor from coming back to its prompt.
+                Ground::Shell { .. } if !is_cleared && self.is_stuck() => {
+                    self.clear_line().await?;
+                    (is_cleared, began) = (true, Instant::now());
+                }
+                Ground::Prompt if !is_settled && self.has_typed_ahead() => {
+                    // What was typed ahead would be run first and be taken for ours.
+                    is_settled = tokio::time::timeout(TYPED_AHEAD, news.changed()).await.is_err();
+                }
+                Ground::NotYet(patience) => {
+                    if let Some(exit) = self.exit() {
+                        return Err(self.exited(exit, None));
+                    }
+                    if Instant::now() >= deadline {
+                        let reason = "The shell is not ready: it has not come back to its prompt";
+                        return Err(self.busy(reason, self.foreground()));
+                    }
+                    let next = (began + patience).min(deadline);
+                    tokio::select! {
+                        _ = news.changed() => {}
+                        _ = progress.changed() => {}
+                        () = tokio::time::sleep_until(next.into()) => {}
+                    }
+                }
+                ground => return Ok(ground),
+            }
+        }
+    }
+
+    /// It has not shown anything that tells where it is.
+    pub(super) fn is_starting(&self) -> bool {
+        let terminal = self.shared.lock();
+        let is_marked_and_starting = terminal.shell.as_ref().is_some_and(|shell| shell.phase == Phase::Starting);
+        is_marked_and_starting || terminal.ring.is_empty()
+    }
+
+    /// The session's own shell, as one that is typed at.
+    pub(super) fn own_shell(&self) -> Option<Ground> {
+        let form = Form::for_program(&self.shared.shell)?;
+        let args = std::iter::once(&self.shared.shell).chain(&self.shared.spawned_args).cloned().collect();
+        Some(Ground::Shell { form, typed_to: Some(TypedTo { group: self.shared.control.pid(), args }) })
+    }
+
+    /// A shell reads.
+    pub(super) fn is_at_prompt(&self) -> bool {
+        matches!(self.look(Duration::ZERO), Ground::Prompt | Ground::EditedLine | Ground::Shell { .. })
+    }
+
+    /// Somebody typed Enter at the prompt of a marked shell long ago, and its line editor still has the terminal.
+    fn is_stuck(&self) -> bool {
+        let phase = self.shared.lock().shell.as_ref().map(|shell| shell.phase);
+        phase == Some(Phase::Submitted) && !self.shared.control.is_canonical()
+    }
+
+    fn has_typed_ahead(&self) -> bool {
+        self.shared.lock().shell.as_ref().is_some_and(|shell| shell.has_typed_ahead)
+    }
+
+    /// Takes back what somebody left on the line of a marked shell.
+    async fn clear_line(&self) -> Result<()> {
+        {
+            let mut terminal = self.shared.lock();
+            terminal.typed = TypedText::None;
+            if let Some(shell) = &mut terminal.shell {
+                shell.phase = Phase::Submitted;
+                // A prompt that was on its way is not yet the one after the Ctrl-C.
+                shell.has_typed_ahead = true;
+            }
+        }
+        self.write_as(Writer::Talk, b"\x03").await.map(drop)
+    }
+
+    /// Who may be typed at, after having waited for some time.
+    fn look(&self, waited: Duration) -> Ground {
+        let patience = {
+            let terminal = self.shared.lock();
+            let takes_paste = terminal.emulator.modes().bracketed_paste;
+            let has_pending = terminal.shell.as_ref().is_some_and(|shell| shell.pending.is_some());
+            match phase(&terminal) {
+                // A command that nobody waits for any more was typed and is about to begin: the next would be taken for it.
+                Some(Phase::Prompt) if has_pending && waited < START_PATIENCE => Some(START_PATIENCE),
+                Some(Phase::Prompt) if terminal.typed == TypedText::Edited => return Ground::EditedLine,
+                Some(Phase::Prompt) if takes_paste => return Ground::Prompt,
+                Some(Phase::Prompt) => Some(PASTE_PATIENCE),
+                // A line editor that reads in silence: an old bash, or another shell that the start-up files began.
+                Some(Phase::Starting) if takes_paste => {
+                    let silence = terminal.last_output.elapsed();
+                    Some(if silence >= MUTE_EDITOR { Duration::ZERO } else { waited + MUTE_EDITOR - silence })
+                }
+                Some(Phase::Starting) => Some(START_PATIENCE),
+                Some(Phase::Submitted | Phase::Ended) => Some(PROMPT_PATIENCE),
+                Some(Phase::Running(_)) | None => None,
+            }
+        };
+        match patience {
+            Some(patience) if waited < patience => Ground::NotYet(patience),
+            _ => self.look_at_foreground(waited),
+        }
+    }
+
+    /// Looks at who has the terminal.
+    fn look_at_foreground(&self, waited: Duration) -> Ground {
+        let own = self.shared.control.pid();
+        let Some(foreground) = self.foreground() else {
+            // Where the system does not tell, the session's own program is all there is.
+            return match Form::for_program(&self.shared.shell) {
+                Some(form) => Ground::Shell { form, typed_to: None },
+                None => Ground::Busy("Nobody can tell which program has the terminal".into(), None),
+            };
+        };
+        let group = foreground.group;
+        // Before its first word a child may not even be the program that it is to become.
+        if group == own && waited < START_PATIENCE && self.shared.lock().ring.is_empty() {
+            return Ground::NotYet(START_PATIENCE);
+        }
+        let Some(program) = &foreground.program else {
+            let reason = "A program that is just ending has the terminal";
+            return soon_or_busy(waited, reason.to_owned(), foreground);
+        };
+        let form = match interactive_shell(program) {
+            Some(form) => form,
+            None if carries_shell(program) && !foreground.canonical => Form::Posix,
+            None if carries_shell(program) => {
+                let reason = format!("{} asks for something, a password perhaps", program.name);
+                return Ground::Busy(reason, Some(foreground));
+            }
+            None => return Ground::Busy(format!("{} has the terminal", program.name), Some(foreground)),
+        };
+        let typed_to = TypedTo { group, args: program.args.clone() };
+        let mut terminal = self.shared.lock();
+        // A copy of the shell runs something in its name, or is about to become a program.
+        // The line editor's mode says nothing while the terminal is behind: before a typed command has begun.
+        let is_behind = terminal.commands.open().any(|command| command.start.is_none());
+        if group != own && program.is_fork && (is_behind || !terminal.emulator.modes().bracketed_paste) {
+            return soon_or_busy(waited, "A part of a command is still running".to_owned(), foreground);
+        }
+        if let Some(id) = running_in(&terminal, &typed_to, own, &self.shared.spawned_args) {
+            if !terminal.has_returned_to_prompt(id, Some(&typed_to)) {
+                return Ground::Busy("A command is still running".to_owned(), Some(foreground));
+            }
+            terminal.give_up(id);
+        }
+        let (is_ready, patience) = readiness(&mut terminal, &program.name);
+        match is_ready || waited >= patience {
+            true => Ground::Shell { form, typed_to: Some(typed_to) },
+            false => Ground::NotYet(patience),
+        }
+    }
+
+    /// The error that says what is running, and for how long.
+    pub(super) fn busy(&self, reason: &str, foreground: Option<Foreground>) -> Error {
+        let terminal = self.shared.lock();
+        let running = terminal.commands.open().next_back();
+        let (command, age) = running.map(|command| ((command.id, command.line.clone()), command.age())).unzip();
+        let mut reason = reason.to_owned();
+        if let (Some((id, line)), Some(age)) = (&command, age) {
+            reason = format!("{reason}: {id} `{line}` has been running for {} ms", age.as_millis());
+        }
+        Error::Busy(Box::new(Busy {
+            session: self.id().clone(),
+            reason,
+            foreground: foreground.and_then(|foreground| foreground.program).map(|program| program.name),
+            command,
+            age,
+        }))
+    }
+}
+
+/// Something that is often over in a moment.
+fn soon_or_busy(waited: Duration, reason: String, foreground: Foreground) -> Ground {
+    match waited < PASSING {
+        true => Ground::NotYet(PASSING),
+        false => Ground::Busy(reason, Some(foreground)),
+    }
+}
+
+/// Where a marked shell is. A command that ended by other evidence no longer runs.
+fn phase(terminal: &Terminal) -> Option<Phase> {
+    match terminal.shell.as_ref().map(|shell| shell.phase)? {
+        Phase::Running(id) if terminal.commands.get(id).is_none_or(|command| command.end.is_some()) => {
+            Some(Phase::Ended)
+        }
+        phase => Some(phase),
+    }
+}
+
+/// The unfinished command that the shell in the foreground was given.
+fn running_in(terminal: &Terminal, now: &TypedTo, own: u32, spawned: &[String]) -> Option<CommandId> {
+    let typed_here = terminal.commands.open().rev().find(|command| match &command.way {
+        Way::Sentinel { typed_to: Some(typed_to), .. } => typed_to.group == now.group,
+        _ => false,
+    });
+    let marked = match phase(terminal) {
+        // A shell that replaced the one we started has other arguments, and knows no marks.
+        Some(Phase::Running(id)) if now.group == own && now.args.get(1..) == Some(spawned) => Some(id),
+        _ => None,
+    };
+    typed_here.map(|command| command.id).or(marked)
+}
+
+/// Whether a shell without marks reads now, and how long that may be waited for.
+fn readiness(terminal: &mut Terminal, name: &str) -> (bool, Duration) {
+    if terminal.emulator.modes().bracketed_paste {
+        return (true, Duration::ZERO);
+    }
+    match matches!(name, "bash" | "zsh" | "fish") {
+        true => (false, PROMPT_PATIENCE),
+        false => (!terminal.line_before_cursor().trim().is_empty(), PLAIN_PATIENCE),
+    }
+}

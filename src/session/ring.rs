@@ -1,0 +1,93 @@
+//! The raw output of a session: the newest bytes, each with its offset from the session's first byte.
+
+use std::collections::VecDeque;
+
+/// A bounded store of bytes that forgets the oldest.
+#[derive(Debug)]
+pub(super) struct Ring {
+    bytes: VecDeque<u8>,
+    /// Offset of the first byte that is kept.
+    start: u64,
+    capacity: usize,
+}
+
+impl Ring {
+    /// An empty one that holds at most `capacity` bytes.
+    pub(super) fn new(capacity: usize) -> Self {
+        Self { bytes: VecDeque::new(), start: 0, capacity: capacity.max(1) }
+    }
+
+    /// Appends; the oldest bytes make room.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        let kept = &bytes[bytes.len().saturating_sub(self.capacity)..];
+        let surplus = (self.bytes.len() + kept.len()).saturating_sub(self.capacity);
+        self.bytes.drain(..surplus);
+        self.bytes.extend(kept);
+        self.start += (surplus + bytes.len() - kept.len()) as u64;
+    }
+
+    /// Offset after the last byte: how many there were in all.
+    pub(super) fn end(&self) -> u64 {
+        self.start + self.bytes.len() as u64
+    }
+
+    /// Bytes kept.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// True when nothing was ever written.
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The bytes between two offsets, as far as they are kept. The second value tells whether all of them are.
+    pub(super) fn slice(&self, from: u64, until: u64) -> (Vec<u8>, bool) {
+        let is_whole = from >= self.start;
+        let first = from.clamp(self.start, self.end());
+        let last = until.clamp(first, self.end());
+        let range = (first - self.start) as usize..(last - self.start) as usize;
+        (self.bytes.range(range).copied().collect(), is_whole)
+    }
+
+    /// The last bytes, at most `max`, beginning with a whole character.
+    pub(super) fn tail(&self, max: usize) -> Vec<u8> {
+        let mut from = self.bytes.len().saturating_sub(max);
+        if from > 0 || self.start > 0 {
+            // A UTF-8 character has at most three bytes after its first.
+            let is_inside = |at: &usize| self.bytes.get(*at).is_some_and(|byte| byte & 0xc0 == 0x80);
+            from += (from..from + 3).take_while(is_inside).count();
+        }
+        self.bytes.range(from.min(self.bytes.len())..).copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_go_on_while_the_oldest_bytes_go() {
+        let mut ring = Ring::new(8);
+        assert!(ring.is_empty());
+        ring.push(b"abcdef");
+        assert_eq!((ring.end(), ring.slice(0, 6)), (6, (b"abcdef".to_vec(), true)));
+        ring.push(b"ghijk");
+        assert_eq!((ring.end(), ring.len()), (11, 8));
+        assert_eq!(ring.slice(0, 5), (b"de".to_vec(), false));
+        assert_eq!(ring.slice(4, 9), (b"efghi".to_vec(), true));
+        assert_eq!(ring.slice(9, 99), (b"jk".to_vec(), true));
+        ring.push(b"0123456789abcdef");
+        assert_eq!((ring.end(), ring.tail(100)), (27, b"89abcdef".to_vec()));
+        assert_eq!(ring.slice(3, 2), (Vec::new(), false));
+    }
+
+    #[test]
+    fn a_tail_begins_with_a_whole_character() {
+        let mut ring = Ring::new(100);
+        ring.push("a日本".as_bytes());
+        for (max, expected) in [(7, "a日本"), (6, "日本"), (5, "本"), (4, "本"), (3, "本"), (2, ""), (0, "")] {
+            assert_eq!(String::from_utf8(ring.tail(max)).expect("whole characters"), expected, "{max}");
+        }
+    }
+}

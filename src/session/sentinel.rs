@@ -1,0 +1,417 @@
+//! Typed forms that tell the end of a command in a shell that sends no marks, and the search for that end.
+//!
+//! A form runs the command through the shell's own `eval`, so an open quote or a syntax error cannot swallow what
+//! follows, and prints on the same logical line, so a command that reads its input cannot eat it. Everything printed goes
+//! to `/dev/tty`: the shell's output may be a file. `$?` of the previous command is seen by this one, and this one's by
+//! the next; `set -e` keeps its meaning, since a restored status is the left side of `&&`.
+//!
+//! What is typed never holds what is printed: the token and the nonce are cut in two. It holds no control byte but the
+//! line feed either; others of the command are written as escapes. Pure text; typing and waiting are done elsewhere.
+
+use std::fmt::Write as _;
+
+/// The longest line typed, in bytes. A terminal in canonical mode silently drops what exceeds 4,095, and the shortened
+/// command would run.
+const LINE_LIMIT_BYTES: usize = 1_000;
+
+/// Before the visible line: cancel an open sequence, then undo what would make text unreadable (character set, insert
+/// mode, no wrap, attributes) and go to an empty line: the cursor may stand above older text. Written as a format of
+/// printf.
+const READABLE: &str = r"\030\033\134\017\033(B\033[4l\033[?7h\033[0m\r\n\033[K";
+
+/// Sets the status to what it was when the text around it was put together, inside single quotes. The only way without
+/// a function of our own is a subshell; it is spared where the status is 0. As the left side of `&&` it fires neither
+/// `set -e` nor a trap on errors.
+const RESTORE: &str = r#"case '"$?"' in 0) ;; *) (exit '"$?"') && :;; esac"#;
+
+/// The dialect a typed form is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Shells after the standard: sh, dash, ash, bash, ksh, mksh.
+    Posix,
+    /// zsh, where `command` means an external program.
+    Zsh,
+    /// fish.
+    Fish,
+    /// PowerShell. Written from its documentation, not tried.
+    PowerShell,
+}
+
+impl Form {
+    /// The form a program understands, told by its file name; `None` for programs that have none, like csh.
+    pub fn for_program(name: &str) -> Option<Self> {
+        let name = name.rsplit(['/', '\\']).next()?.trim_start_matches('-').to_ascii_lowercase();
+        let name = name.strip_suffix(".exe").unwrap_or(&name);
+        match name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-') {
+            "sh" | "dash" | "ash" | "busybox" | "bash" | "rbash" | "ksh" | "mksh" | "oksh" | "yash" => {
+                Some(Self::Posix)
+            }
+            "zsh" => Some(Self::Zsh),
+            "fish" => Some(Self::Fish),
+            "pwsh" | "powershell" => Some(Self::PowerShell),
+            _ => None,
+        }
+    }
+}
+
+/// The marks of one command: a token for the reader and a nonce that no earlier output can hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sentinel {
+    token: String,
+    nonce: String,
+}
+
+/// Where the end of a command was found on rendered lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// Index of the line that is the sentinel.
+    pub index: usize,
+    /// The status of the command.
+    pub status: i32,
+    /// Index of the first line after the echo of what was typed, where that echo is visible.
+    pub start: Option<usize>,
+}
+
+/// Tells whether a caller's token can be typed and found again.
+pub fn check_token(token: &str) -> Result<(), &'static str> {
+    if !(4..=64).contains(&token.len()) {
+        return Err("a sentinel has 4 to 64 characters");
+    }
+    if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err("a sentinel has printable ASCII characters only, no blanks");
+    }
+    if token.contains(['\'', '"', '`', '\\', '%']) {
+        return Err("a sentinel has no quotes, backslash or percent sign");
+    }
+    Ok(())
+}
+
+impl Sentinel {
+    /// A sentinel with a caller's token, or one made from the nonce. The nonce is at least 8 random hexadecimal digits.
+    pub fn new(token: Option<&str>, nonce: &str) -> Result<Self, &'static str> {
+        if nonce.len() < 8 || !nonce.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err("a nonce has at least 8 hexadecimal digits");
+        }
+        let token = match token {
+            Some(token) => check_token(token).map(|()| token.to_owned())?,
+            None => format!("__KR_DONE_{}__", &nonce[..8]),
+        };
+        Ok(Self { token, nonce: nonce.to_owned() })
+    }
+
+    /// The token, as the caller gets it back.
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// The nonce, which the marks of start and end carry: `OSC 133;S;k=<nonce>` and `OSC 133;E;<status>;k=<nonce>`.
+    pub fn nonce(&self) -> &str {
+        &self.nonce
+    }
+
+    /// What to type for `command`, without the final Enter; lines are separated by `\n` and at most 1,000 bytes long.
+    pub fn typed(&self, form: Form, command: &str) -> String {
+        let mut line = Line { text: self.start(form), len: 0 };
+        line.quoted(form, command);
+        line.close(form, &self.end(form));
+        line.text
+    }
+
+    /// Looks for the end on rendered logical lines. A line counts when it is `<token>:<status>:<nonce>` and nothing else.
+    pub fn find<'a>(&self, lines: impl Iterator<Item = &'a str>) -> Option<Found> {
+        let mut before = Vec::new();
+        for (index, line) in lines.enumerate() {
+            if let Some(status) = self.status(line) {
+                return Some(Found { index, status, start: self.echo_end(&before) });
+            }
+            before.push(line);
+        }
+        None
+    }
+
+    fn status(&self, line: &str) -> Option<i32> {
+        let rest = line.trim_end().strip_prefix(self.token.as_str())?.strip_prefix(':')?;
+        rest.strip_suffix(self.nonce.as_str())?.strip_suffix(':')?.parse().ok()
+    }
+
+    /// The line after the last one that echoes the end of a typed form. Blanks and line breaks do not count: a shell may
+    /// wrap its echo anywhere.
+    fn echo_end(&self, lines: &[&str]) -> Option<usize> {
+        let mut text = String::new();
+        let mut ends = Vec::with_capacity(lines.len());
+        for line in lines {
+            text.extend(line.split_whitespace());
+            ends.push(text.len());
+        }
+        let ends_at = |form| {
+            let end: String = self.end(form).split_whitespace().collect();
+            text.rfind(&end).map(|at| at + end.len())
+        };
+        let forms = [Form::Posix, Form::Zsh, Form::Fish, Form::PowerShell];
+        let at = forms.into_iter().filter_map(ends_at).max()?;
+        Some(ends.partition_point(|&end| end < at) + 1)
+    }
+
+    /// Prints the start and leaves the status as it was; to be put inside single quotes.
+    fn mark(&self, form: Form) -> String {
+        // A shell that read several lines left its continuation prompt where the output is to begin.
+        let mark = format!(r"\030\r\033[K\033]133;S;k={}\033\134", self.nonce);
+        match form {
+            Form::Posix => format!(r#"command printf "{mark}" >/dev/tty; {RESTORE}"#),
+            // The mark comes last, because zsh shows the trace of what restores the status.
+            Form::Zsh => {
+                format!(r#"{{ () {{ return '"$?"'; }} && :; }} always {{ builtin printf "{mark}" >/dev/tty; }}"#)
+            }
+            Form::Fish => format!(r#"builtin printf "{mark}" >/dev/tty 2>/dev/null; return '$status'"#),
+            Form::PowerShell => {
+                format!(r#"[Console]::Write("$([char]24)$([char]27)]133;S;k={}$([char]27)\")"#, self.nonce)
+            }
+        }
+    }
+
+    /// Everything before the command, up to and into its open quote.
+    ///
+    /// The mark is inside the evaluated text, behind a trace of `eval` itself. zsh and fish read that text as a whole
+    /// and run nothing of it after a syntax error: there the mark comes before it, too.
+    fn start(&self, form: Form) -> String {
+        let mark = self.mark(form);
+        match form {
+            Form::Posix => format!("command eval '{{ {mark}; }} >/dev/null 2>&1\n"),
+            Form::Zsh => format!("{{ {{ eval '{mark}'; }} >/dev/null 2>&1; eval '{{ {mark}; }} >/dev/null 2>&1\n"),
+            Form::Fish => format!("eval '{mark}'; eval 'eval \"{}\"\n", mark.replace('"', "\\\\\"")),
+            Form::PowerShell => format!("try {{ Invoke-Expression '{mark}\n"),
+        }
+    }
+
+    /// What follows the evaluated text: prints the end and leaves the status of the command.
+    fn end(&self, form: Form) -> String {
+        let ((t1, t2), (n1, n2)) = (halves(&self.token), halves(&self.nonce));
+        let format = format!(r"\030\033]133;E;%s;k=%s%s\033\134{READABLE}%s%s:%s:%s%s\r\n");
+        match form {
+            Form::Posix => {
+                let (t1, t2) = (t1.replace('$', r"\$"), t2.replace('$', r"\$"));
+                format!(
+                    r#"; {{ command eval 'command printf "{format}" '"$?"' "{n1}" "{n2}" "{t1}" "{t2}" '"$?"' "{n1}" "{n2}" >/dev/tty; {RESTORE}'; }} >/dev/null 2>&1"#
+                )
+            }
+            Form::Zsh => format!(
+                r#"; }} always {{ {{ builtin printf "{format}" $? '{n1}' '{n2}' '{t1}' '{t2}' $? '{n1}' '{n2}' >/dev/tty; }} >/dev/null 2>&1; }}"#
+            ),
+            Form::Fish => format!(
+                r#"; eval 'builtin printf "{format}" '$status' "{n1}" "{n2}" \'{t1}\' \'{t2}\' '$status' "{n1}" "{n2}" >/dev/tty 2>/dev/null; return '$status"#
+            ),
+            Form::PowerShell => format!(
+                r#"; $KrOk = $? }} catch {{ Write-Host $_; $KrOk = $false }}; $KrS = $(if ($KrOk) {{ 0 }} elseif ($LASTEXITCODE) {{ $LASTEXITCODE }} else {{ 1 }}); [Console]::Write(("{{0}}{{1}}]133;E;{{2}};k={{3}}{{4}}{{1}}\{{0}}{{1}}\{{5}}{{1}}(B{{1}}[4l{{1}}[?7h{{1}}[0m`r`n{{6}}{{7}}:{{2}}:{{3}}{{4}}`r`n" -f [char]24, [char]27, $KrS, '{n1}', '{n2}', [char]15, '{t1}', '{t2}'))"#
+            ),
+        }
+    }
+}
+
+fn halves(text: &str) -> (&str, &str) {
+    text.split_at(text.len() / 2)
+}
+
+impl Form {
+    /// How one character stands in a quoted text that is open before and after it.
+    fn escape(self, c: char, out: &mut String) {
+        match (self, c) {
+            (_, '\n') => out.push('\n'),
+            // Not possible in any of these shells, and nothing a terminal would pass on.
+            (_, '\0') => {}
+            (Self::Posix | Self::Zsh, '\'') => out.push_str(r"'\''"),
+            (Self::Fish, '\'' | '\\') => out.extend(['\\', c]),
+            (Self::PowerShell, '\'') => out.push_str("''"),
+            (_, c) if c.is_control() => self.escape_control(c, out),
+            _ => out.push(c),
+        }
+    }
+
+    fn escape_control(self, c: char, out: &mut String) {
+        // Writing to a String cannot fail.
+        let _ = match self {
+            Self::Posix => {
+                out.push_str(r#"'"$(command printf '"#);
+                let mut bytes = [0; 4];
+                for byte in c.encode_utf8(&mut bytes).bytes() {
+                    let _ = write!(out, r"\{byte:03o}");
+                }
+                write!(out, r#"')"'"#)
+            }
+            Self::Zsh => write!(out, r"'$'\u{:04x}''", u32::from(c)),
+            Self::Fish => write!(out, r"'\u{:04x}'", u32::from(c)),
+            Self::PowerShell => write!(out, "'+[char]{}+'", u32::from(c)),
+        };
+    }
+
+    /// Closes the quote, goes on in the next line and opens it again, without adding to the text.
+    fn line_break(self) -> &'static str {
+        match self {
+            Self::Posix | Self::Zsh | Self::Fish => "'\\\n'",
+            Self::PowerShell => "'+\n'",
+        }
+    }
+}
+
+/// Typed text under construction and the length of its last line.
+struct Line {
+    text: String,
+    len: usize,
+}
+
+impl Line {
+    fn quoted(&mut self, form: Form, text: &str) {
+        let mut piece = String::new();
+        for c in text.chars() {
+            piece.clear();
+            form.escape(c, &mut piece);
+            // Room for the break itself.
+            if c != '\n' && self.len + piece.len() + 4 > LINE_LIMIT_BYTES {
+                self.text.push_str(form.line_break());
+                self.len = 1;
+            }
+            self.text.push_str(&piece);
+            self.len = if c == '\n' { 0 } else { self.len + piece.len() };
+        }
+    }
+
+    fn close(&mut self, form: Form, end: &str) {
+        if self.len + 1 + end.len() > LINE_LIMIT_BYTES {
+            self.text.push_str(form.line_break());
+        }
+        self.text.push('\'');
+        self.text.push_str(end);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FORMS: [Form; 4] = [Form::Posix, Form::Zsh, Form::Fish, Form::PowerShell];
+    const NONCE: &str = "0123456789abcdef";
+
+    fn sentinel() -> Sentinel {
+        Sentinel::new(None, NONCE).expect("a good nonce")
+    }
+
+    #[test]
+    fn a_form_is_known_by_the_program() {
+        for (program, expected) in [
+            ("/bin/sh", Some(Form::Posix)),
+            ("-dash", Some(Form::Posix)),
+            ("bash-5.2", Some(Form::Posix)),
+            ("mksh", Some(Form::Posix)),
+            ("zsh", Some(Form::Zsh)),
+            ("fish", Some(Form::Fish)),
+            (r"C:\Windows\powershell.exe", Some(Form::PowerShell)),
+            ("pwsh", Some(Form::PowerShell)),
+            ("tcsh", None),
+            ("vim", None),
+        ] {
+            assert_eq!(Form::for_program(program), expected, "{program}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_printable_and_needs_no_quoting() {
+        for (token, good) in [
+            ("DONE", true),
+            ("__DONE_BY_ME__", true),
+            ("$a{b}!*", true),
+            ("abc", false),
+            ("a b c", false),
+            ("it's", false),
+            ("100%", false),
+            (r"a\nb", false),
+            ("a`b`", false),
+            ("fertig€", false),
+        ] {
+            assert_eq!(check_token(token).is_ok(), good, "{token}");
+        }
+        assert!(check_token(&"x".repeat(64)).is_ok() && check_token(&"x".repeat(65)).is_err());
+        assert!(Sentinel::new(None, "0123").is_err() && Sentinel::new(None, "0123456z").is_err());
+        assert_eq!(sentinel().token(), "__KR_DONE_01234567__");
+    }
+
+    #[test]
+    fn commands_are_quoted_for_each_shell() {
+        for (form, command, quoted) in [
+            (Form::Posix, "it's", r"it'\''s'; {"),
+            (Form::Posix, "a\tb", r#"a'"$(command printf '\011')"'b'"#),
+            (Form::Posix, "\u{9b}", r#"'"$(command printf '\302\233')"'"#),
+            (Form::Posix, r"a\", r"a\'; {"),
+            (Form::Posix, "a\nb\0c", "\na\nbc'; {"),
+            (Form::Zsh, "it's\u{1b}", r"it'\''s'$'\u001b'''; } always"),
+            (Form::Fish, r"it's \", r"it\'s \\'; eval"),
+            (Form::Fish, "a\rb", r"a'\u000d'b'"),
+            (Form::PowerShell, "it's\t", "it''s'+[char]9+''"),
+        ] {
+            let typed = sentinel().typed(form, command);
+            assert!(typed.contains(quoted), "{form:?} {command:?}: {typed}");
+        }
+    }
+
+    #[test]
+    fn lines_are_short_and_hold_neither_control_bytes_nor_the_sentinel() {
+        let commands = ["x".repeat(6_000), "漢".repeat(2_000), "'".repeat(3_000), "\t\\'\n".repeat(900), String::new()];
+        for form in FORMS {
+            (0..1_200).for_each(|length| check_lines(form, &"y".repeat(length)));
+            commands.iter().for_each(|command| check_lines(form, command));
+        }
+    }
+
+    fn check_lines(form: Form, command: &str) {
+        let token = "T".repeat(64);
+        let typed = Sentinel::new(Some(&token), NONCE).expect("a good token").typed(form, command);
+        assert!(typed.lines().all(|line| line.len() <= LINE_LIMIT_BYTES), "{form:?} {}", command.len());
+        assert!(!typed.contains(|c: char| c.is_control() && c != '\n'));
+        assert!(!typed.contains(&token));
+    }
+
+    #[test]
+    fn a_broken_line_joins_to_the_same_command() {
+        let command = "漢x".repeat(1_000);
+        for form in FORMS {
+            let joined = sentinel().typed(form, &command).replace(form.line_break(), "");
+            assert!(joined.contains(&command), "{form:?}");
+        }
+    }
+
+    #[test]
+    fn the_sentinel_is_a_whole_line() {
+        for (lines, expected) in [
+            (vec!["out", "__KR_DONE_01234567__:17:0123456789abcdef   "], Some((1, 17))),
+            (vec!["__KR_DONE_01234567__:-1:0123456789abcdef"], Some((0, -1))),
+            (vec!["x__KR_DONE_01234567__:0:0123456789abcdef"], None),
+            (vec!["__KR_DONE_01234567__:0:0123456789abcdee"], None),
+            (vec!["__KR_DONE_01234567__::0123456789abcdef"], None),
+            (vec!["__KR_DONE_01234567__"], None),
+            (vec![], None),
+        ] {
+            let found = sentinel().find(lines.iter().copied()).map(|found| (found.index, found.status));
+            assert_eq!(found, expected, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn output_begins_after_the_echo_however_it_is_wrapped() {
+        for form in FORMS {
+            let typed = sentinel().typed(form, "echo hi\necho ho");
+            for width in [7, 40, 80, 2_000] {
+                let mut rows = wrap(&format!("$ {}", typed.replace('\n', "\n> ")), width);
+                let echo_rows = rows.len();
+                rows.extend(["hi", "", "__KR_DONE_01234567__:0:0123456789abcdef"].map(str::to_owned));
+                let found = sentinel().find(rows.iter().map(String::as_str)).expect("the last row");
+                assert_eq!((found.index, found.start), (rows.len() - 1, Some(echo_rows)), "{form:?} {width}");
+            }
+        }
+        let unseen = sentinel().find(["hi", "__KR_DONE_01234567__:0:0123456789abcdef"].into_iter());
+        assert_eq!(unseen.map(|found| found.start), Some(None));
+    }
+
+    /// Rows of a screen, trailing blanks cut.
+    fn wrap(text: &str, width: usize) -> Vec<String> {
+        let rows = text.lines().flat_map(|line| line.as_bytes().chunks(width));
+        rows.map(|row| String::from_utf8_lossy(row).trim_end().to_owned()).collect()
+    }
+}

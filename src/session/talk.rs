@@ -1,0 +1,390 @@
+//! Running a command in a session's shell, and knowing its output, its end and its status.
+//!
+//! Owns the conversation: whose turn it is, how the command is handed over, how long its end is waited for. Who may be
+//! typed at is found in `ready.rs`; what counts as an end is decided in `terminal.rs`, which sees every byte.
+
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use kpty_emulator::{Buffer, Mode, Request};
+use tokio::sync::watch;
+
+use super::commands::{Evidence, Way};
+use super::evidence::Phase;
+use super::output::Output;
+use super::ready::Ground;
+use super::sentinel::Sentinel;
+use super::terminal::TypedText;
+use super::{Command, Session, Writer};
+use crate::error::{Error, Incomplete, Result, TimedOut};
+use crate::ids::{CommandId, random_hex};
+
+/// How long a cancelled command may take to end.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
+/// The key that our start-up file of fish binds to clearing the line.
+const FISH_CLEAR: &[u8] = b"\x1b[990~";
+/// Characters of what an unfinished command printed.
+const PARTIAL_CHARS: usize = 20_000;
+/// Characters of raw output in an answer, unless all of it is asked for.
+const RAW_TAIL: usize = 4_000;
+
+/// What to do when the time is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnTimeout {
+    /// Let the command go on.
+    #[default]
+    Leave,
+    /// Send Ctrl-C.
+    Interrupt,
+}
+
+/// A command to run.
+#[derive(Clone, Debug)]
+pub struct TalkRequest {
+    /// What to type.
+    pub command: String,
+    /// The text that ends the output where no better evidence can be had; one is made up when not given.
+    pub sentinel: Option<String>,
+    /// How long to wait for its end.
+    pub timeout: Duration,
+    /// Characters of output in the answer.
+    pub max_chars: usize,
+    /// What to do when the time is over.
+    pub on_timeout: OnTimeout,
+    /// All raw output that is kept, not only its end.
+    pub all_raw: bool,
+}
+
+/// A command that ended.
+#[derive(Clone, Debug)]
+pub struct TalkAnswer {
+    /// Its number.
+    pub command: CommandId,
+    /// What it printed, rendered.
+    pub output: Output,
+    /// Its status, where the shell told.
+    pub exit_code: Option<i32>,
+    /// How long it ran.
+    pub duration: Duration,
+    /// Where the shell is now.
+    pub cwd: Option<PathBuf>,
+    /// What told that it ended.
+    pub completed_by: Evidence,
+    /// The text that would have ended, or ended, the output.
+    pub sentinel: String,
+    /// What it printed, as bytes.
+    pub raw_output: String,
+}
+
+impl Session {
+    /// Runs a command and waits for its end.
+    pub async fn talk(&self, request: TalkRequest) -> Result<TalkAnswer> {
+        if let Some(exit) = self.exit() {
+            return Err(self.exited(exit, None));
+        }
+        let deadline = Instant::now() + request.timeout;
+        let Ok(_turn) = tokio::time::timeout_at(deadline.into(), self.shared.turn.lock()).await else {
+            return Err(self.busy("Another talk is running in this session", None));
+        };
+        let sentinel = Sentinel::new(request.sentinel.as_deref(), &random_hex())
+            .map_err(|problem| Error::invalid("sentinel", problem))?;
+        let was_starting = self.is_starting();
+        let mut ground = self.ready(deadline).await?;
+        if matches!(ground, Ground::Prompt) && !can_be_pasted(&request.command) {
+            ground = self.own_shell().unwrap_or(ground);
+        }
+        // The time is for the command, not for the start of its shell.
+        let deadline = if was_starting { Instant::now() + request.timeout } else { deadline };
+        let mut news = self.shared.news.subscribe();
+        let mut progress = self.shared.progress.subscribe();
+        let id = self.hand_over(&request, &ground, &sentinel).await?;
+        let waiters = (&mut news, &mut progress);
+        match self.until_end(id, &ground, deadline, waiters).await {
+            Waited::Ended => self.answer(id, sentinel.token(), request.all_raw),
+            Waited::Incomplete => Err(self.cancel_incomplete(id, &mut news).await),
+            Waited::TimedOut => Err(self.time_out(id, &request, &mut news).await),
+        }
+    }
+
+    /// Notes the command and types it.
+    async fn hand_over(&self, request: &TalkRequest, ground: &Ground, sentinel: &Sentinel) -> Result<CommandId> {
+        let command = request.command.trim_end_matches(['\n', '\r']);
+        let cwd = self.directory().map(|path| path.display().to_string());
+        let (id, bytes) = {
+            let mut terminal = self.shared.lock();
+            let way = match ground {
+                Ground::Shell { typed_to, .. } => Way::Sentinel {
+                    sentinel: sentinel.clone(),
+                    typed_to: typed_to.clone(),
+                    prompt: terminal.line_before_cursor(),
+                },
+                _ => Way::Integration,
+            };
+            let id = terminal.commands.begin(command, cwd, way);
+            if let Some(command) = terminal.commands.get_mut(id) {
+                command.wanted = Some(request.max_chars);
+            }
+            let takes_paste = terminal.emulator.modes().bracketed_paste;
+            let mut bytes = Vec::new();
+            // Ctrl-U takes back what stands on a line, in a line editor and in the system's own.
+            bytes.extend((terminal.typed != TypedText::None).then_some(0x15));
+            bytes.extend(match ground {
+                Ground::Shell { form, .. } => typed(&sentinel.typed(*form, command), takes_paste),
+                _ => typed(command, true),
+            });
+            terminal.typed = TypedText::None;
+            if let Some(shell) = &mut terminal.shell {
+                shell.has_typed_ahead = false;
+                if shell.phase == Phase::Prompt {
+                    shell.pending = Some(id);
+                }
+            }
+            (id, bytes)
+        };
+        let session = self.clone();
+        Finishing::new(async move { session.type_command(id, &bytes).await }).await?;
+        Ok(id)
+    }
+
+    /// Types what belongs to a command, or forgets the command.
+    async fn type_command(&self, id: CommandId, bytes: &[u8]) -> Result<()> {
+        let Err(error) = self.write_as(Writer::Talk, bytes).await else { return Ok(()) };
+        let mut terminal = self.shared.lock();
+        if terminal.exit.is_none() {
+            terminal.commands.forget_last(id);
+        }
+        if let Some(shell) = &mut terminal.shell {
+            shell.pending.take_if(|pending| *pending == id);
+        }
+        Err(error)
+    }
+
+    /// Waits for the end of a command, or for what else can come of it.
+    async fn until_end(
+        &self,
+        id: CommandId,
+        ground: &Ground,
+        deadline: Instant,
+        (news, progress): (&mut watch::Receiver<u64>, &mut watch::Receiver<u64>),
+    ) -> Waited {
+        let follows_output = matches!(ground, Ground::Shell { .. });
+        loop {
+            match self.state_of(id) {
+                State::Ended => return Waited::Ended,
+                State::Incomplete => return Waited::Incomplete,
+                State::Running if Instant::now() >= deadline => return Waited::TimedOut,
+                State::Running => {}
+            }
+            tokio::select! {
+                _ = news.changed() => {}
+                _ = progress.changed(), if follows_output => {}
+                () = tokio::time::sleep_until(deadline.into()) => {}
+            }
+        }
+    }
+
+    /// The command has ended, also if it was interrupted and its shell told nobody.
+    pub(super) fn has_ended(&self, id: CommandId) -> bool {
+        matches!(self.state_of(id), State::Ended)
+    }
+
+    fn state_of(&self, id: CommandId) -> State {
+        let mut terminal = self.shared.lock();
+        let Some(command) = terminal.commands.get(id) else { return State::Ended };
+        if command.end.is_some() {
+            return State::Ended;
+        }
+        if command.incomplete.is_some() {
+            return State::Incomplete;
+        }
+        if command.interrupted
+            && let Way::Sentinel { typed_to: Some(typed_to), .. } = command.way.clone()
+            && self.shared.control.foreground_group() == Some(typed_to.group)
+            && terminal.has_returned_to_prompt(id, Some(&typed_to))
+        {
+            terminal.give_up(id);
+            return State::Ended;
+        }
+        State::Running
+    }
+
+    /// What a command came to.
+    pub(super) fn answer(&self, id: CommandId, sentinel: &str, all_raw: bool) -> Result<TalkAnswer> {
+        let cwd = self.directory();
+        let mut terminal = self.shared.lock();
+        let output = terminal.output_of(id, usize::MAX).unwrap_or_default();
+        let Some(command) = terminal.commands.get_mut(id) else {
+            return Err(Error::invalid("command_id", format!("{id} is not known any more")));
+        };
+        command.output = None;
+        command.wanted = None;
+        let Some(end) = command.end.clone() else {
+            return Err(Error::invalid("command_id", format!("{id} has not ended")));
+        };
+        if end.by == Evidence::ProcessExit
+            && let Some(exit) = terminal.exit
+        {
+            return Err(self.exited(exit, Some((id, output.text))));
+        }
+        let mut raw_output = terminal.raw_output_of(id);
+        if !all_raw {
+            let chars = raw_output.chars().count();
+            let from = raw_output.char_indices().nth(chars.saturating_sub(RAW_TAIL)).map_or(0, |(at, _)| at);
+            raw_output.drain(..from);
+        }
+        Ok(TalkAnswer {
+            command: id,
+            output,
+            exit_code: end.status,
+            duration: end.after,
+            cwd,
+            completed_by: end.by,
+            sentinel: sentinel.to_owned(),
+            raw_output,
+        })
+    }
+
+    /// Takes a command back that the shell found unfinished.
+    async fn cancel_incomplete(&self, id: CommandId, news: &mut watch::Receiver<u64>) -> Error {
+        let partial_output = self.shared.lock().output_before_continuation(id, PARTIAL_CHARS);
+        let ways: &[&[u8]] = if self.is_fish() { &[FISH_CLEAR, b"\x03"] } else { &[b"\x03"] };
+        for keys in ways {
+            if let Some(shell) = &mut self.shared.lock().shell
+                && shell.pending == Some(id)
+            {
+                shell.phase = Phase::Submitted;
+            }
+            // A session that ended meanwhile needs no cancelling.
+            let _ = self.write_as(Writer::Talk, keys).await;
+            let over = async { while !self.is_over(id) && news.changed().await.is_ok() {} };
+            if tokio::time::timeout(CANCEL_PATIENCE, over).await.is_ok() {
+                break;
+            }
+        }
+        let mut terminal = self.shared.lock();
+        if let Some(shell) = &mut terminal.shell
+            && shell.pending == Some(id)
+        {
+            shell.pending = None;
+        }
+        if terminal.commands.get(id).is_some_and(|command| command.end.is_none()) {
+            terminal.give_up(id);
+        }
+        let partial_output = partial_output.map(|output| output.text).unwrap_or_default();
+        Error::Incomplete(Box::new(Incomplete { session: self.id().clone(), command: id, partial_output }))
+    }
+
+    /// fish keeps what it does not accept in its editor, and has no end mark for it.
+    fn is_fish(&self) -> bool {
+        self.shared.lock().shell.as_ref().is_some_and(|shell| shell.ends_before_exit)
+    }
+
+    /// A cancelled command has ended, or the shell shows its prompt again.
+    fn is_over(&self, id: CommandId) -> bool {
+        let terminal = self.shared.lock();
+        let is_at_prompt = terminal.shell.as_ref().is_some_and(|shell| shell.phase == Phase::Prompt);
+        is_at_prompt || terminal.commands.get(id).is_none_or(|command| command.end.is_some())
+    }
+
+    async fn until(&self, id: CommandId, news: &mut watch::Receiver<u64>, is_so: impl Fn(&Command) -> bool) {
+        loop {
+            if self.shared.lock().commands.get(id).is_none_or(&is_so) || news.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The time is over; the command goes on, or is interrupted.
+    async fn time_out(&self, id: CommandId, request: &TalkRequest, news: &mut watch::Receiver<u64>) -> Error {
+        let interrupted = request.on_timeout == OnTimeout::Interrupt;
+        if interrupted {
+            // Its failure is told by what follows: the command is still there.
+            let _ = self.write(b"\x03").await;
+            let _ = tokio::time::timeout(CANCEL_PATIENCE, self.until(id, news, |command| command.end.is_some())).await;
+        }
+        let foreground = self.foreground().and_then(|foreground| foreground.program).map(|program| program.name);
+        let screen = self.read(&Request::new(Mode::Viewport)).text.trim_end().to_owned();
+        let mut terminal = self.shared.lock();
+        if let Some(command) = terminal.commands.get_mut(id) {
+            command.wanted = None;
+            command.output = None;
+        }
+        let partial_output = terminal.output_of(id, request.max_chars).unwrap_or_default().text;
+        Error::Timeout(Box::new(TimedOut {
+            session: self.id().clone(),
+            command: id,
+            line: request.command.clone(),
+            waited: request.timeout,
+            partial_output,
+            screen,
+            foreground,
+            alternate_screen: terminal.emulator.buffer() == Buffer::Alternate,
+            interrupted,
+        }))
+    }
+}
+
+/// Something that goes on when nobody waits for it any more: a command that was noted must be typed.
+struct Finishing<T: Send + 'static>(Option<Pin<Box<dyn Future<Output = T> + Send>>>);
+
+impl<T: Send + 'static> Finishing<T> {
+    fn new(work: impl Future<Output = T> + Send + 'static) -> Self {
+        Self(Some(Box::pin(work)))
+    }
+}
+
+impl<T: Send + 'static> Future for Finishing<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        let Some(work) = &mut self.0 else { return Poll::Pending };
+        let polled = work.as_mut().poll(context);
+        if polled.is_ready() {
+            self.0 = None;
+        }
+        polled
+    }
+}
+
+impl<T: Send + 'static> Drop for Finishing<T> {
+    fn drop(&mut self) {
+        // Without a runtime there is no driver either.
+        if let (Some(work), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
+            runtime.spawn(work);
+        }
+    }
+}
+
+/// What a wait for a command came to.
+enum Waited {
+    Ended,
+    Incomplete,
+    TimedOut,
+}
+
+/// Where a command is.
+enum State {
+    Ended,
+    Incomplete,
+    Running,
+}
+
+/// A control character in a paste may mean something to the terminal or to the line editor.
+fn can_be_pasted(text: &str) -> bool {
+    !text.chars().any(|c| c.is_control() && c != '\n')
+}
+
+/// Text as it is typed: in one piece where the line editor takes a paste, else line by line.
+fn typed(text: &str, as_paste: bool) -> Vec<u8> {
+    if !as_paste {
+        return format!("{}\r", text.replace("\r\n", "\n").replace('\n', "\r")).into_bytes();
+    }
+    let mut text = text.to_owned();
+    // Taking one out may make another.
+    while text.contains("\x1b[201~") {
+        text = text.replace("\x1b[201~", "");
+    }
+    format!("\x1b[200~{text}\x1b[201~\r").into_bytes()
+}

@@ -1,0 +1,266 @@
+//! What a session has said: raw ring, emulator, marks and commands, behind one lock.
+//!
+//! [`Terminal::ingest`] is the whole hot path: it never waits, types or asks the system anything but through a
+//! [`Probe`]. What the marks in the stream mean is decided in `evidence.rs`.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use kpty_emulator::{Answer, Emulator, Limits, Mode, Place, Request, Settings, Size};
+
+use super::commands::{Command, CommandLog, Edge, Evidence, Point};
+use super::evidence::{MarkedShell, Phase};
+use super::marks::{Mark, Scanner};
+use super::output::{self, Output, Stretch};
+use super::ring::Ring;
+use crate::guard::Redactor;
+use crate::ids::CommandId;
+use crate::model::ExitInfo;
+
+/// What only the system can tell about the terminal.
+pub(super) trait Probe {
+    /// The process group that has the terminal.
+    fn foreground_group(&self) -> Option<u32>;
+    /// No program has the terminal in raw mode.
+    fn is_canonical(&self) -> bool;
+    /// The session's own program.
+    fn pid(&self) -> u32;
+}
+
+/// What came of a piece of output.
+#[derive(Debug, Default)]
+pub(super) struct Ingested {
+    /// What the terminal answers.
+    pub(super) replies: Vec<u8>,
+    /// A command began or ended, or a prompt came.
+    pub(super) news: bool,
+}
+
+/// What somebody typed without Enter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TypedText {
+    /// Nothing that stays.
+    None,
+    /// Characters.
+    Text,
+    /// Keys that may have moved the cursor.
+    Edited,
+}
+
+/// The state of a session that its output determines.
+pub(super) struct Terminal {
+    pub(super) ring: Ring,
+    pub(super) emulator: Emulator,
+    pub(super) commands: CommandLog,
+    pub(super) shell: Option<MarkedShell>,
+    /// Where the shell said it is.
+    pub(super) cwd: Option<String>,
+    pub(super) exit: Option<ExitInfo>,
+    pub(super) last_activity: SystemTime,
+    /// Offset at which output last came, for whoever waits for quiet.
+    pub(super) last_output: Instant,
+    /// What somebody may have left on the line.
+    pub(super) typed: TypedText,
+    /// A line editor with bracketed paste was seen.
+    pub(super) has_line_editor: bool,
+    pub(super) redactor: Arc<Redactor>,
+    scanner: Scanner,
+    epoch: Instant,
+}
+
+impl Terminal {
+    pub(super) fn new(size: Size, ring_bytes: usize, shell: Option<MarkedShell>, redactor: Redactor) -> Self {
+        let now = Instant::now();
+        Self {
+            ring: Ring::new(ring_bytes),
+            emulator: Emulator::new(Settings { size, limits: Limits::default(), ..Settings::default() }),
+            commands: CommandLog::default(),
+            shell,
+            cwd: None,
+            exit: None,
+            last_activity: SystemTime::now(),
+            last_output: now,
+            typed: TypedText::None,
+            has_line_editor: false,
+            redactor: Arc::new(redactor),
+            scanner: Scanner::default(),
+            epoch: now,
+        }
+    }
+
+    /// Takes output of the program.
+    pub(super) fn ingest(&mut self, bytes: &[u8], probe: &dyn Probe) -> Ingested {
+        let mut ingested = Ingested::default();
+        let mut rest = bytes;
+        while let Some((end, mark)) = self.scanner.next(rest) {
+            self.feed(&rest[..end], &mut ingested);
+            rest = &rest[end..];
+            self.on_mark(mark, probe, &mut ingested);
+        }
+        self.feed(rest, &mut ingested);
+        self.look_for_sentinels(&mut ingested);
+        self.last_activity = SystemTime::now();
+        self.last_output = Instant::now();
+        ingested
+    }
+
+    fn feed(&mut self, bytes: &[u8], ingested: &mut Ingested) {
+        if bytes.is_empty() {
+            return;
+        }
+        self.ring.push(bytes);
+        ingested.replies.extend(self.emulator.feed(self.epoch.elapsed(), bytes).bytes);
+    }
+
+    /// When [`Terminal::tick`] is due.
+    pub(super) fn sync_deadline(&self) -> Option<Instant> {
+        self.emulator.sync_deadline().map(|deadline| self.epoch + deadline)
+    }
+
+    /// Shows a synchronized update that stays open.
+    pub(super) fn tick(&mut self) -> Ingested {
+        let replies = self.emulator.tick(self.epoch.elapsed()).bytes;
+        let mut ingested = Ingested { replies, news: false };
+        self.look_for_sentinels(&mut ingested);
+        ingested
+    }
+
+    /// Where the output stands.
+    pub(super) fn point(&mut self) -> Point {
+        Point { offset: self.ring.end(), place: self.emulator.place() }
+    }
+
+    /// Where the output stands, and the line there.
+    pub(super) fn edge(&mut self) -> Edge {
+        let point = self.point();
+        Edge { point, line: self.line(point.place.line) }
+    }
+
+    /// True when there is text at the cursor or below it.
+    pub(super) fn is_over_text(&mut self) -> bool {
+        let Place { line, chars, .. } = self.emulator.place();
+        let next = self.emulator.read(&Request { max_lines: Some(0), ..Request::new(Mode::Tail) }, None).next_line;
+        next > line + u64::from(chars > 0)
+    }
+
+    /// Reads rendered text, secrets masked before anything is cut.
+    pub(super) fn read_masked(&mut self, request: &Request) -> Answer {
+        let redactor = Arc::clone(&self.redactor);
+        let mut mask = |line: &str| match redactor.redact(line) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(masked) => Some(masked),
+        };
+        self.emulator.read(request, Some(&mut mask))
+    }
+
+    /// The text of the cursor's line, up to the cursor.
+    pub(super) fn line_before_cursor(&mut self) -> String {
+        let Place { line, chars, .. } = self.emulator.place();
+        let text = self.line(line);
+        text.chars().chain(std::iter::repeat(' ')).take(chars).collect()
+    }
+
+    pub(super) fn line(&mut self, number: u64) -> String {
+        let range = Mode::Range { from: number, until: Some(number + 1) };
+        self.emulator.read(&Request::new(range), None).text
+    }
+
+    /// What a command printed, so far or in all.
+    pub(super) fn output_of(&mut self, id: CommandId, max_chars: usize) -> Option<Output> {
+        let command = self.commands.get(id)?;
+        if command.output.is_some() {
+            return command.output.clone();
+        }
+        let (start, is_over_text) = (command.start, command.is_over_text);
+        let Some(start) = start else { return Some(Output::default()) };
+        let end = match &command.end {
+            Some(end) => end.edge.clone(),
+            None => self.edge(),
+        };
+        Some(self.stretch(&Stretch { start, end: &end, is_over_text }, max_chars))
+    }
+
+    /// What the finished parts of an unfinished command printed.
+    pub(super) fn output_before_continuation(&mut self, id: CommandId, max_chars: usize) -> Option<Output> {
+        let command = self.commands.get(id)?;
+        let (start, end, is_over_text) = (command.start?, command.incomplete.clone()?, command.is_over_text);
+        Some(self.stretch(&Stretch { start, end: &end, is_over_text }, max_chars))
+    }
+
+    pub(super) fn stretch(&mut self, stretch: &Stretch<'_>, max_chars: usize) -> Output {
+        let redactor = Arc::clone(&self.redactor);
+        output::extract(&mut self.emulator, &self.ring, stretch, max_chars, &redactor)
+    }
+
+    /// The raw bytes of a command, as text.
+    pub(super) fn raw_output_of(&self, id: CommandId) -> String {
+        let Some(Command { start: Some(start), end, .. }) = self.commands.get(id) else { return String::new() };
+        let until = end.as_ref().map_or(self.ring.end(), |end| end.edge.point.offset);
+        let (bytes, _) = self.ring.slice(start.offset, until);
+        let bytes = without_marks(&bytes);
+        self.redactor.redact(&String::from_utf8_lossy(&bytes)).into_owned()
+    }
+
+    /// The session's program ended.
+    pub(super) fn on_exit(&mut self, exit: ExitInfo) {
+        let edge = self.edge();
+        let open: Vec<_> = self.commands.open().map(|command| command.id).collect();
+        for id in open {
+            // Without a prompt, an end that the shell announced was its own.
+            if let Some(command) = self.commands.get_mut(id) {
+                command.candidate = None;
+            }
+            self.finish(id, exit.status(), Evidence::ProcessExit, edge.clone());
+        }
+        self.exit = Some(exit);
+    }
+
+    /// Somebody other than `talk` typed. A program in raw mode takes every key at once; otherwise what is typed may
+    /// wait for the shell.
+    pub(super) fn on_typed(&mut self, bytes: &[u8], may_wait: bool) {
+        let interrupts = bytes.iter().any(|byte| matches!(byte, 0x03 | 0x1a | 0x1c));
+        if interrupts {
+            self.commands.interrupt_open();
+        }
+        self.typed = match bytes.last() {
+            _ if !may_wait => TypedText::None,
+            // Enter, Ctrl-C, Ctrl-D, Ctrl-U, Ctrl-Z and the like leave nothing.
+            Some(b'\r' | b'\n' | 0x03 | 0x04 | 0x15 | 0x1a | 0x1c) | None => TypedText::None,
+            _ if self.typed == TypedText::Edited || bytes.contains(&0x1b) => TypedText::Edited,
+            _ => TypedText::Text,
+        };
+        if let Some(shell) = &mut self.shell {
+            let enters = bytes.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0x03 | 0x04));
+            shell.has_typed_ahead |= may_wait && enters;
+            if enters && shell.phase == Phase::Prompt {
+                shell.phase = Phase::Submitted;
+            }
+        }
+    }
+}
+
+/// Takes the marks out of raw output: they are not the command's. An OSC 133 without a key is somebody else's, and stays.
+fn without_marks(bytes: &[u8]) -> Vec<u8> {
+    let (mut scanner, mut kept, mut from) = (Scanner::default(), Vec::new(), 0);
+    while let Some((end, mark)) = scanner.next(&bytes[from..]) {
+        let stretch = &bytes[from..from + end];
+        let is_ours = !matches!(mark, Mark::Paste(_));
+        let start = memchr::memmem::rfind(stretch, b"\x1b]").filter(|_| is_ours);
+        kept.extend_from_slice(&stretch[..start.unwrap_or(end)]);
+        from += end;
+    }
+    kept.extend_from_slice(&bytes[from..]);
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn raw_output_has_no_marks() {
+        let raw = b"\x1b[?2004l\ra\x1b]133;D\x07b\x1b]7;file://k/x\x1b\\\x1b]133;D;0;k=k\x1b\\";
+        assert_eq!(without_marks(raw), b"\x1b[?2004l\ra\x1b]133;D\x07b");
+    }
+}

@@ -1,0 +1,58 @@
+//! What tools ask of a session besides its text: where the window stands, the cells, the end.
+
+use kpty_emulator::{Answer, Mode, Request, Screen};
+
+use super::Session;
+use super::ground::interactive_shell;
+use crate::model::ExitInfo;
+
+/// A read, and where the visible screen began at that moment.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// What was read.
+    pub answer: Answer,
+    /// Number of the line that the first visible row belongs to.
+    pub top_line: u64,
+}
+
+impl Session {
+    /// Reads rendered text, secrets masked, and says where the window stands; both at one moment.
+    pub fn view(&self, request: &Request) -> View {
+        let mut terminal = self.shared.lock();
+        let answer = terminal.read_masked(request);
+        let visible = Request { which: request.which, ..Request::new(Mode::Viewport) };
+        let top_line = terminal.emulator.read(&visible, None).first_line;
+        View { answer, top_line }
+    }
+
+    /// The visible cells. Nothing is masked: for finding places, not for showing.
+    pub fn screen(&self) -> Screen {
+        self.shared.lock().emulator.screen()
+    }
+
+    /// The shell was given start-up files, and marks what it does.
+    pub fn is_integrated(&self) -> bool {
+        self.shared.lock().shell.is_some()
+    }
+
+    /// A program other than a shell at its prompt has the terminal in raw mode, and reads key by key.
+    pub fn reads_keys(&self) -> bool {
+        self.foreground().is_some_and(|foreground| {
+            let is_shell = foreground.program.as_ref().is_some_and(|program| interactive_shell(program).is_some());
+            !foreground.canonical && !is_shell
+        })
+    }
+
+    /// Waits for the end of the session's program.
+    pub async fn ended(&self) -> ExitInfo {
+        let mut news = self.shared.news.subscribe();
+        loop {
+            if let Some(exit) = self.exit() {
+                return exit;
+            }
+            if news.changed().await.is_err() {
+                return ExitInfo::Unknown;
+            }
+        }
+    }
+}

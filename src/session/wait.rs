@@ -1,0 +1,180 @@
+//! Waiting without polling: for text, quiet, a prompt, a command's end, the child's end.
+//!
+//! Every wait ends by an event or by its deadline. Lines are looked at when they change: those that left the screen
+//! once, those on it at each piece of output.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use kpty_emulator::{Answer, Buffer, MarkerId, Mode, Request};
+
+use super::Session;
+use super::search::Pattern;
+use crate::error::Result;
+use crate::ids::CommandId;
+use crate::model::ExitInfo;
+
+/// Lines at the end of an answer that show where the session is.
+const TAIL_LINES: usize = 10;
+
+/// What to wait for; the first that comes ends the wait.
+#[derive(Clone, Debug, Default)]
+pub struct WaitRequest {
+    /// A line with this appears.
+    pub appears: Option<Pattern>,
+    /// No line of the screen has this any more.
+    pub disappears: Option<Pattern>,
+    /// Nothing was printed for this long.
+    pub quiet: Option<Duration>,
+    /// A shell reads.
+    pub prompt: bool,
+    /// This command ends.
+    pub command: Option<CommandId>,
+    /// The session's program ends.
+    pub exit: bool,
+    /// Only lines that changed since this count as appearing.
+    pub since: Option<MarkerId>,
+    /// How long to wait.
+    pub timeout: Duration,
+}
+
+/// What ended a wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The text appeared on this line.
+    Appeared {
+        /// Its number.
+        line: u64,
+        /// Its text.
+        text: String,
+    },
+    /// The text is gone.
+    Disappeared,
+    /// Quiet.
+    Quiet,
+    /// A shell reads.
+    Prompt,
+    /// The command ended.
+    Command(CommandId),
+    /// The program ended.
+    Exit(ExitInfo),
+    /// None of it came in time.
+    Deadline,
+}
+
+/// How a wait ended.
+#[derive(Clone, Debug)]
+pub struct WaitAnswer {
+    /// By what.
+    pub ending: Ending,
+    /// After how long.
+    pub waited: Duration,
+    /// The last lines of the session.
+    pub tail: String,
+    /// To go on from here.
+    pub marker: Option<MarkerId>,
+}
+
+/// Which lines have been looked at.
+struct Watched {
+    /// Lines before this one are done with.
+    from: u64,
+    /// Lines that were there before the wait and do not count while they stay the same.
+    old: HashMap<u64, String>,
+}
+
+impl Session {
+    /// Waits for the first of several things.
+    pub async fn wait(&self, request: &WaitRequest) -> Result<WaitAnswer> {
+        let began = Instant::now();
+        let deadline = began + request.timeout;
+        let mut progress = self.shared.progress.subscribe();
+        let mut news = self.shared.news.subscribe();
+        let mut watched = self.begin_watching(request);
+        // The end of the program is news; the rest can come with any output.
+        let WaitRequest { appears, disappears, quiet, prompt, command, .. } = request;
+        let follows_output =
+            appears.is_some() || disappears.is_some() || quiet.is_some() || command.is_some() || *prompt;
+        let ending = loop {
+            if let Some(ending) = self.has_come(request, &mut watched, began) {
+                break ending;
+            }
+            let now = Instant::now();
+            if now >= deadline {
+                break Ending::Deadline;
+            }
+            let quiet_at = request.quiet.map(|quiet| self.shared.lock().last_output.max(began) + quiet);
+            let next = quiet_at.map_or(deadline, |quiet_at| quiet_at.min(deadline));
+            tokio::select! {
+                _ = progress.changed(), if follows_output => {}
+                _ = news.changed() => {}
+                () = tokio::time::sleep_until(next.into()) => {}
+            }
+        };
+        let delta = self.read(&Request { max_lines: Some(TAIL_LINES), ..Request::new(Mode::Delta { since: None }) });
+        let marker = delta.delta.map(|delta| delta.marker);
+        Ok(WaitAnswer { ending, waited: began.elapsed(), tail: delta.text, marker })
+    }
+
+    fn begin_watching(&self, request: &WaitRequest) -> Watched {
+        let viewport = self.read(&Request::new(Mode::Viewport));
+        let mut watched = Watched { from: viewport.first_line, old: HashMap::new() };
+        if let Some(since) = request.since {
+            let changed = self.read(&Request::new(Mode::Delta { since: Some(since) }));
+            let is_known = changed.delta.is_some_and(|delta| delta.missed_lines.is_some());
+            watched.from = changed.first_line.min(viewport.first_line);
+            if is_known {
+                let lines = viewport.line_numbers.iter().zip(viewport.lines());
+                let unchanged = lines.filter(|(number, _)| !changed.line_numbers.contains(number));
+                watched.old = unchanged.map(|(&number, line)| (number, line.to_owned())).collect();
+            }
+        }
+        watched
+    }
+
+    fn has_come(&self, request: &WaitRequest, watched: &mut Watched, began: Instant) -> Option<Ending> {
+        if let Some(id) = request.command
+            && self.has_ended(id)
+        {
+            return Some(Ending::Command(id));
+        }
+        if let Some(pattern) = &request.appears
+            && let Some(ending) = self.appeared(pattern, watched)
+        {
+            return Some(ending);
+        }
+        if let Some(pattern) = &request.disappears {
+            let viewport = self.read(&Request::new(Mode::Viewport));
+            if !viewport.lines().any(|line| pattern.is_in(line)) {
+                return Some(Ending::Disappeared);
+            }
+        }
+        // A session that has ended comes to nothing else, so that it ends every wait.
+        if let Some(exit) = self.exit() {
+            return Some(Ending::Exit(exit));
+        }
+        if request.prompt && self.is_at_prompt() {
+            return Some(Ending::Prompt);
+        }
+        let quiet_since = self.shared.lock().last_output.max(began);
+        request.quiet.filter(|&quiet| quiet_since.elapsed() >= quiet).map(|_| Ending::Quiet)
+    }
+
+    fn appeared(&self, pattern: &Pattern, watched: &mut Watched) -> Option<Ending> {
+        let viewport = self.read(&Request::new(Mode::Viewport));
+        let find = |answer: &Answer, old: &HashMap<u64, String>| {
+            let lines = answer.line_numbers.iter().zip(answer.lines());
+            lines
+                .filter(|(number, line)| old.get(number).is_none_or(|old| old != line))
+                .find(|(_, line)| pattern.is_in(line))
+                .map(|(&line, text)| Ending::Appeared { line, text: text.to_owned() })
+        };
+        if viewport.buffer == Buffer::Alternate {
+            return find(&viewport, &HashMap::new());
+        }
+        let range = Mode::Range { from: watched.from, until: None };
+        let lines = self.read(&Request::new(range));
+        watched.from = viewport.first_line.max(watched.from);
+        find(&lines, &watched.old)
+    }
+}

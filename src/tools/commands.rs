@@ -1,0 +1,245 @@
+//! `commands`: what was run in a session, and the output of one of them.
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::Tools;
+use super::envelope::{Outcome, fields};
+use super::params::Params;
+use super::talk::{MAX_CHARS_CAP, millis};
+use super::text::cut_middle;
+use crate::error::{Error, Result};
+use crate::guard::Redactor;
+use crate::ids::CommandId;
+use crate::model::iso_time;
+use crate::session::commands::MAX_COMMANDS;
+use crate::session::search::Pattern;
+use crate::session::{Command, Output, Session};
+
+pub(super) const PARAMS: &[&str] = &[
+    "session_id",
+    "limit",
+    "command_id",
+    "head",
+    "tail",
+    "from_line",
+    "until_line",
+    "regex",
+    "ignore_case",
+    "max_chars",
+];
+
+const LIMIT: usize = 20;
+const MAX_CHARS: usize = 8_000;
+
+pub(super) enum Request {
+    List { session: Session, limit: usize },
+    One { session: Session, id: CommandId, selection: Selection, max_chars: usize },
+}
+
+/// Which lines of an output; they are counted from 0 at the command's first line.
+#[derive(Default)]
+pub(super) struct Selection {
+    head: Option<u64>,
+    tail: Option<u64>,
+    from: u64,
+    until: Option<u64>,
+    pattern: Option<Pattern>,
+}
+
+/// A command, as answers have it.
+#[derive(Serialize)]
+pub(super) struct Listed {
+    id: String,
+    line: String,
+    cwd: Option<String>,
+    exit_code: Option<i32>,
+    duration_ms: u64,
+    started_at: String,
+    /// Numbers of its lines in the session's text: the first, and the one after the last.
+    lines: Option<[u64; 2]>,
+    completed_by: Option<&'static str>,
+    running: bool,
+}
+
+/// A command with its output.
+#[derive(Serialize)]
+pub(super) struct Ran {
+    #[serde(flatten)]
+    command: Listed,
+    output: String,
+    truncated: bool,
+    omitted_chars: usize,
+    omitted_lines: usize,
+    evicted_lines: u64,
+}
+
+/// Some lines of an output.
+#[derive(Serialize)]
+struct Selected {
+    command: Listed,
+    output: String,
+    /// Lines that the command printed in all.
+    total_lines: u64,
+    /// Lines that were asked for and are there.
+    selected_lines: usize,
+    /// Numbers of the selected lines, where they do not simply follow one another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line_numbers: Option<Vec<u64>>,
+    truncated: bool,
+    omitted_chars: usize,
+    omitted_lines: usize,
+    /// Lines at the beginning that the history no longer has.
+    evicted_lines: u64,
+}
+
+impl Request {
+    pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+        let session = tools.session(params)?;
+        let Some(id) = params.command_id("command_id")? else {
+            return Ok(Self::List { session, limit: params.count("limit", LIMIT, MAX_COMMANDS)? });
+        };
+        let selection = Selection {
+            head: params.number("head")?,
+            tail: params.number("tail")?,
+            from: params.number("from_line")?.unwrap_or(0),
+            until: params.number("until_line")?,
+            pattern: expression(params)?,
+        };
+        Ok(Self::One { session, id, selection, max_chars: params.count("max_chars", MAX_CHARS, MAX_CHARS_CAP)? })
+    }
+
+    pub(super) async fn run(self) -> Outcome {
+        match self {
+            Self::List { session, limit } => {
+                let (commands, redactor) = (session.commands(), session.redactor());
+                let newest = &commands[commands.len().saturating_sub(limit)..];
+                let listed: Vec<_> = newest.iter().map(|command| Listed::of(command, &redactor)).collect();
+                fields(&json!({ "commands": listed, "count": listed.len(), "total": commands.len() }))
+            }
+            Self::One { session, id, selection, max_chars } => {
+                let look = move || selected(&session, id, &selection, max_chars);
+                let looked = tokio::task::spawn_blocking(look).await;
+                let answer = looked.map_err(|error| Error::NotAvailable(error.to_string()))??;
+                fields(&answer)
+            }
+        }
+    }
+}
+
+fn expression(params: &Params<'_>) -> Result<Option<Pattern>> {
+    let ignore_case = params.flag("ignore_case", false)?;
+    match params.text("regex")? {
+        None => Ok(None),
+        Some(expression) => Pattern::regex(expression, ignore_case).map(Some),
+    }
+}
+
+impl Listed {
+    fn of(command: &Command, redactor: &Redactor) -> Self {
+        let end = command.end.as_ref();
+        let lines = command.start.zip(end).map(|(start, end)| {
+            let last = end.edge.point.place;
+            [start.place.line, last.line + u64::from(last.chars > 0)]
+        });
+        Self {
+            id: command.id.to_string(),
+            line: redactor.redact(&command.line).into_owned(),
+            cwd: command.cwd.clone(),
+            exit_code: end.and_then(|end| end.status),
+            duration_ms: millis(command.age()),
+            started_at: iso_time(command.started_at),
+            lines,
+            completed_by: end.map(|end| end.by.as_str()),
+            running: end.is_none(),
+        }
+    }
+}
+
+impl Ran {
+    /// A command with what it has printed so far, or in all.
+    pub(super) fn of(session: &Session, id: CommandId, max_chars: usize) -> Option<Self> {
+        let command = Listed::of(&session.command(id)?, &session.redactor());
+        let output = session.output_of(id, max_chars).unwrap_or_default();
+        let Output { text, truncated, omitted_chars, omitted_lines, evicted_lines, .. } = output;
+        Some(Self { command, output: text, truncated, omitted_chars, omitted_lines, evicted_lines })
+    }
+}
+
+fn selected(session: &Session, id: CommandId, selection: &Selection, max_chars: usize) -> Result<Selected> {
+    let unknown = || Error::invalid("command_id", format!("{id} is no command of this session, or is forgotten"));
+    let command = Listed::of(&session.command(id).ok_or_else(unknown)?, &session.redactor());
+    let output = session.output_of(id, usize::MAX).unwrap_or_default();
+    let evicted = output.evicted_lines;
+    let lines: Vec<&str> = if output.text.is_empty() { Vec::new() } else { output.text.split('\n').collect() };
+    let chosen = selection.choose(&lines, evicted);
+    let text = chosen.iter().map(|(_, line)| *line).collect::<Vec<_>>().join("\n");
+    let cut = cut_middle(&text, max_chars);
+    let numbers: Vec<u64> = chosen.iter().map(|(number, _)| *number).collect();
+    let has_gaps = numbers.windows(2).any(|pair| pair[0] + 1 != pair[1]) || selection.pattern.is_some();
+    Ok(Selected {
+        command,
+        total_lines: evicted + lines.len() as u64,
+        selected_lines: numbers.len(),
+        line_numbers: has_gaps.then_some(numbers),
+        truncated: cut.omitted_chars > 0 || evicted > 0,
+        omitted_chars: cut.omitted_chars,
+        omitted_lines: cut.omitted_lines,
+        evicted_lines: evicted,
+        output: cut.text,
+    })
+}
+
+impl Selection {
+    /// The lines that are asked for, with their numbers. `evicted` lines before the first are gone.
+    fn choose<'a>(&self, lines: &[&'a str], evicted: u64) -> Vec<(u64, &'a str)> {
+        let total = evicted + lines.len() as u64;
+        let is_in = |number: u64, line: &str| {
+            number >= self.from
+                && self.until.is_none_or(|until| number < until)
+                && self.pattern.as_ref().is_none_or(|pattern| pattern.is_in(line))
+        };
+        let numbered = lines.iter().enumerate().map(|(index, line)| (evicted + index as u64, *line));
+        let mut chosen: Vec<_> = numbered.filter(|(number, line)| is_in(*number, line)).collect();
+        debug_assert!(chosen.len() as u64 <= total);
+        let count = chosen.len() as u64;
+        let ends = (self.head, self.tail);
+        if ends != (None, None) {
+            let head = ends.0.unwrap_or(0);
+            let tail_from = count.saturating_sub(ends.1.unwrap_or(0));
+            let mut index = 0;
+            chosen.retain(|_| {
+                index += 1;
+                index <= head || index > tail_from
+            });
+        }
+        chosen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_chosen_by_number_pattern_and_ends() {
+        let lines = ["a1", "b2", "a3", "b4", "a5"];
+        let regex = |expression: &str| Pattern::regex(expression, false).ok();
+        for (selection, expected) in [
+            (Selection::default(), "10 11 12 13 14"),
+            (Selection { head: Some(2), ..Selection::default() }, "10 11"),
+            (Selection { tail: Some(2), ..Selection::default() }, "13 14"),
+            (Selection { head: Some(1), tail: Some(1), ..Selection::default() }, "10 14"),
+            (Selection { head: Some(4), tail: Some(4), ..Selection::default() }, "10 11 12 13 14"),
+            (Selection { head: Some(0), ..Selection::default() }, ""),
+            (Selection { from: 12, until: Some(14), ..Selection::default() }, "12 13"),
+            (Selection { from: 0, until: Some(11), ..Selection::default() }, "10"),
+            (Selection { pattern: regex("^a"), ..Selection::default() }, "10 12 14"),
+            (Selection { pattern: regex("^a"), tail: Some(1), ..Selection::default() }, "14"),
+        ] {
+            let chosen = selection.choose(&lines, 10);
+            let numbers: Vec<_> = chosen.iter().map(|(number, _)| number.to_string()).collect();
+            assert_eq!(numbers.join(" "), expected);
+        }
+    }
+}

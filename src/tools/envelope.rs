@@ -1,0 +1,221 @@
+//! The shape of every answer: `ok`, and on failure the code, the message and typed details.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::error::{Busy, Error, ErrorCode, Exited, TimedOut};
+use crate::ids::{CommandId, SessionId};
+use crate::model::ExitInfo;
+
+/// What a call comes to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reply {
+    /// The answer: always with `ok`.
+    pub body: Map<String, Value>,
+    /// `ok` is false.
+    pub is_error: bool,
+}
+
+/// An error, and what the answer has besides.
+pub(super) struct Failure {
+    error: Error,
+    besides: Map<String, Value>,
+}
+
+impl Failure {
+    pub(super) fn with(error: Error, besides: Map<String, Value>) -> Self {
+        Self { error, besides }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self { error, besides: Map::new() }
+    }
+}
+
+/// The body of an action that went well, or why it did not.
+pub(super) type Outcome = Result<Map<String, Value>, Failure>;
+
+/// The fields of a typed answer.
+pub(super) fn fields(answer: &impl Serialize) -> Outcome {
+    match serde_json::to_value(answer) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(_) => Err(Error::Usage("an answer is not an object".to_owned()).into()),
+        Err(error) => Err(Error::Usage(format!("an answer cannot be written: {error}")).into()),
+    }
+}
+
+/// How a program ended, as fields of an answer.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(super) struct ExitFields {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signal: Option<i32>,
+}
+
+impl From<ExitInfo> for ExitFields {
+    fn from(exit: ExitInfo) -> Self {
+        match exit {
+            ExitInfo::Code(code) => Self { exit_code: Some(code), signal: None },
+            ExitInfo::Signal(signal) => Self { exit_code: None, signal: Some(signal) },
+            ExitInfo::Unknown => Self::default(),
+        }
+    }
+}
+
+/// Puts an outcome into the shape that callers know.
+pub(super) fn reply(outcome: Outcome) -> Reply {
+    match outcome {
+        Ok(fields) => {
+            let mut body = Map::from_iter([("ok".to_owned(), Value::Bool(true))]);
+            body.extend(fields);
+            Reply { body, is_error: false }
+        }
+        Err(failure) => {
+            let mut body = failed(&failure.error);
+            body.extend(failure.besides);
+            Reply { body, is_error: true }
+        }
+    }
+}
+
+/// An error as an object.
+pub(super) fn failed(error: &Error) -> Map<String, Value> {
+    let message = error.to_string();
+    let fields = [
+        ("ok", json!(false)),
+        ("error_code", json!(error.code().as_str())),
+        ("message", json!(message)),
+        ("error", json!(message)),
+        ("details", details(error)),
+    ];
+    fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
+}
+
+/// The facts of an error.
+fn details(error: &Error) -> Value {
+    match error {
+        Error::SessionNotFound(id) | Error::LeaderProtected(id) => json!({ "session_id": id.as_str() }),
+        Error::MissingParam("action") => json!({ "available_actions": super::ACTIONS }),
+        Error::MissingParam(_) => json!({}),
+        Error::InvalidParam { name, .. } => json!({ "param": name }),
+        Error::UnknownAction { available, .. } => json!({ "available_actions": available }),
+        Error::Deprecated { alternatives } => json!({
+            "alternatives": alternatives,
+            "reason": "text written without Enter, unchecked, was a way around the guard",
+        }),
+        Error::Spawn { shell, cwd, .. } => json!({ "shell": shell, "cwd": cwd.display().to_string() }),
+        Error::LimitReached { limit } => json!({ "limit": limit }),
+        Error::Exited(exited) => exited_details(exited),
+        Error::Write { session, .. } | Error::Resize { session, .. } => json!({ "session_id": session.as_str() }),
+        Error::Kill { session, survivors } => json!({ "session_id": session.as_str(), "survivors": survivors }),
+        Error::Busy(busy) => busy_details(busy),
+        Error::Incomplete(incomplete) => json!({
+            "session_id": incomplete.session.as_str(),
+            "command_id": incomplete.command.to_string(),
+            "partial_output": incomplete.partial_output,
+            "cancelled": true,
+        }),
+        Error::Timeout(timed_out) => timeout_details(timed_out),
+        Error::Blocked { pattern, category, preview } => {
+            json!({ "pattern": pattern, "category": category, "command_preview": preview })
+        }
+        Error::TermReadDisabled => json!({ "current_mode": "off" }),
+        Error::Remote { code, .. } => json!({ "remote_code": code }),
+        Error::File { .. }
+        | Error::Recording { .. }
+        | Error::Size(_)
+        | Error::Output(_)
+        | Error::Usage(_)
+        | Error::NotAvailable(_)
+        | Error::Server(_) => json!({}),
+    }
+}
+
+fn exited_details(exited: &Exited) -> Value {
+    let ExitFields { exit_code, signal } = exited.exit.into();
+    json!({
+        "session_id": exited.session.as_str(),
+        "exit_code": exit_code,
+        "signal": signal,
+        "command_id": exited.command.map(|id| id.to_string()),
+        "partial_output": exited.partial_output,
+        "next_actions": [
+            next("term_read", &exited.session, json!({ "mode": "tail" }), "read what it said last"),
+            json!({ "action": "create", "why": "start another session" }),
+        ],
+    })
+}
+
+fn busy_details(busy: &Busy) -> Value {
+    let session = &busy.session;
+    let mut next_actions = Vec::new();
+    if let Some((id, _)) = &busy.command {
+        next_actions.push(wait_for(session, *id));
+    }
+    next_actions.extend([
+        next("term_read", session, json!({ "mode": "viewport" }), "see what it shows"),
+        next("send_keys", session, json!({ "keys": "q" }), "leave a pager; an editor or a REPL has keys of its own"),
+        interrupt(session),
+        json!({ "action": "create", "why": "use another session meanwhile" }),
+    ]);
+    json!({
+        "session_id": session.as_str(),
+        "foreground": busy.foreground,
+        "running_command": busy.command.as_ref().map(|(_, line)| line),
+        "command_id": busy.command.as_ref().map(|(id, _)| id.to_string()),
+        "age_ms": busy.age.map(|age| age.as_millis() as u64),
+        "next_actions": next_actions,
+    })
+}
+
+fn timeout_details(timed_out: &TimedOut) -> Value {
+    let session = &timed_out.session;
+    json!({
+        "session_id": session.as_str(),
+        "command": timed_out.line,
+        "command_id": timed_out.command.to_string(),
+        "timeout_ms": timed_out.waited.as_millis() as u64,
+        "partial_output": timed_out.partial_output,
+        "screen": timed_out.screen,
+        "foreground": timed_out.foreground,
+        "alternate_screen": timed_out.alternate_screen,
+        "interrupted": timed_out.interrupted,
+        "next_actions": [
+            wait_for(session, timed_out.command),
+            next("send_line", session, json!({ "data": "…" }), "answer what it asks"),
+            interrupt(session),
+        ],
+    })
+}
+
+fn wait_for(session: &SessionId, command: CommandId) -> Value {
+    next("wait", session, json!({ "command_id": command.to_string() }), "get its output and exit code when it ends")
+}
+
+fn interrupt(session: &SessionId) -> Value {
+    next("send_keys", session, json!({ "keys": "Ctrl-C" }), "interrupt it")
+}
+
+/// A call that may be made next, ready to be sent.
+fn next(action: &str, session: &SessionId, parameters: Value, why: &str) -> Value {
+    let mut call = json!({ "action": action, "session_id": session.as_str(), "why": why });
+    if let (Value::Object(call), Value::Object(parameters)) = (&mut call, parameters) {
+        call.extend(parameters);
+    }
+    call
+}
+
+impl Reply {
+    /// The code of a failure.
+    pub fn error_code(&self) -> Option<&str> {
+        self.body.get("error_code").and_then(Value::as_str)
+    }
+
+    /// True when the failure has this code.
+    pub fn is(&self, code: ErrorCode) -> bool {
+        self.error_code() == Some(code.as_str())
+    }
+}

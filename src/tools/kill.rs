@@ -1,0 +1,49 @@
+//! `kill`: ends a session and everything in it. What it said stays readable for a while.
+
+use serde::Serialize;
+
+use super::Tools;
+use super::envelope::ExitFields;
+use super::params::Params;
+use crate::error::{Error, Result};
+use crate::model::Role;
+use crate::registry::Registry;
+use crate::session::Session;
+
+pub(super) const PARAMS: &[&str] = &["session_id", "force"];
+
+pub(super) struct Request {
+    session: Session,
+}
+
+#[derive(Serialize)]
+pub(super) struct Answer {
+    message: String,
+    #[serde(flatten)]
+    exit: ExitFields,
+    was_dead: bool,
+    /// Processes that were ended besides the session's own program.
+    others: usize,
+}
+
+impl Request {
+    pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+        let session = tools.session(params)?;
+        let force = params.flag("force", false)?;
+        let is_protected = session.info().owner.role == Some(Role::Leader) && session.exit().is_none();
+        match is_protected && !force {
+            true => Err(Error::LeaderProtected(session.id().clone())),
+            false => Ok(Self { session }),
+        }
+    }
+
+    pub(super) async fn run(self, registry: &Registry) -> Result<Answer> {
+        let report = registry.kill(&self.session).await?;
+        let id = self.session.id();
+        let message = match report.was_dead {
+            true => format!("Session {id} had ended already"),
+            false => format!("Session {id} terminated"),
+        };
+        Ok(Answer { message, exit: report.exit.into(), was_dead: report.was_dead, others: report.others })
+    }
+}

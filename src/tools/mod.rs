@@ -1,0 +1,184 @@
+//! The actions: a typed request in, a typed answer out, and no transport anywhere.
+//!
+//! [`Tools::call`] takes the arguments of a call as a JSON object and always comes back with a [`Reply`]. Each action
+//! has its own file with what it reads from the parameters, what it does, and the shape of its answer.
+
+mod commands;
+mod create;
+mod envelope;
+mod help;
+mod kill;
+mod list;
+mod params;
+mod read;
+mod resize;
+mod schema;
+mod search;
+mod send_keys;
+mod send_line;
+mod talk;
+mod term_read;
+mod text;
+mod typing;
+mod wait;
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+pub use envelope::Reply;
+pub use schema::input_schema;
+
+use crate::config::{Config, ScreenAccess};
+use crate::error::{Error, Result};
+use crate::ids::SessionId;
+use crate::registry::{Bounds, Registry};
+use crate::session::Session;
+use envelope::{Outcome, fields};
+use params::Params;
+
+/// The names of all actions.
+pub const ACTIONS: [&str; 15] = [
+    "help",
+    "list",
+    "create",
+    "send_line",
+    "send_keys",
+    "talk",
+    "run",
+    "wait",
+    "read",
+    "term_read",
+    "search",
+    "commands",
+    "resize",
+    "kill",
+    "write",
+];
+
+/// What to use instead of `write`.
+const INSTEAD_OF_WRITE: [&str; 3] = [
+    "send_line: types a line and presses Enter",
+    "talk: runs a command and returns its output and exit code",
+    "send_keys: keys and text without Enter",
+];
+
+/// What is known of who calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Caller {
+    /// It is shown that a call goes on, so that it does not give up on a long wait.
+    pub can_show_progress: bool,
+}
+
+/// The actions with all that they need; clones are the same.
+#[derive(Clone)]
+pub struct Tools {
+    config: Arc<Config>,
+    registry: Registry,
+}
+
+impl Tools {
+    /// Actions over an empty table of sessions.
+    pub fn new(config: Config) -> Self {
+        let Config { max_sessions, spawns_at_once, keep_dead, .. } = config;
+        let registry = Registry::new(Bounds { max_sessions, spawns_at_once, keep_dead });
+        Self { config: Arc::new(config), registry }
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The table of sessions.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// Kills all sessions. Returns those that would not die in time.
+    pub async fn shutdown(&self) -> Vec<SessionId> {
+        self.registry.shutdown().await
+    }
+
+    /// Does what the arguments ask for.
+    pub async fn call(&self, arguments: &Map<String, Value>, caller: Caller) -> Reply {
+        let mut params = Params::new(arguments);
+        let outcome = self.dispatch(&mut params, caller).await;
+        let mut reply = envelope::reply(outcome);
+        params.add_notes(&mut reply.body);
+        reply
+    }
+
+    async fn dispatch(&self, params: &mut Params<'_>, caller: Caller) -> Outcome {
+        let action = params.action()?;
+        let Some(known) = known_params(&action) else {
+            return Err(Error::UnknownAction { name: action, available: &ACTIONS }.into());
+        };
+        params.expect(known);
+        match action.as_str() {
+            "help" => Ok(help::help(&self.config)),
+            "list" => fields(&list::list(&self.registry).await?),
+            "create" => fields(&create::Request::read(params, &self.config)?.run(&self.registry).await?),
+            "send_line" => send_line::Request::read(params, self)?.run().await,
+            "send_keys" => fields(&send_keys::Request::read(params, self)?.run().await?),
+            "talk" | "run" => fields(&talk::Request::read(params, self)?.run().await?),
+            "wait" => fields(&wait::Request::read(params, self, caller)?.run().await?),
+            "read" => fields(&read::Request::read(params, self)?.run().await),
+            "term_read" => fields(&term_read::Request::read(params, self)?.run()),
+            "search" => fields(&search::Request::read(params, self)?.run().await?),
+            "commands" => commands::Request::read(params, self)?.run().await,
+            "resize" => fields(&resize::Request::read(params, self)?.run()?),
+            "kill" => fields(&kill::Request::read(params, self)?.run(&self.registry).await?),
+            _ => Err(Error::Deprecated { alternatives: &INSTEAD_OF_WRITE }.into()),
+        }
+    }
+
+    /// The session that is asked for.
+    fn session(&self, params: &Params<'_>) -> Result<Session> {
+        self.registry.get(&SessionId::named(params.required("session_id")?.trim()))
+    }
+
+    /// Refuses to show screens where that is switched off.
+    fn may_read_screens(&self) -> Result<()> {
+        match self.config.screen_access {
+            ScreenAccess::On => Ok(()),
+            ScreenAccess::Off => Err(Error::TermReadDisabled),
+        }
+    }
+}
+
+/// The parameters of an action; `None` for one that there is not.
+fn known_params(action: &str) -> Option<&'static [&'static str]> {
+    Some(match action {
+        "help" | "list" => &[],
+        "create" => create::PARAMS,
+        "send_line" => send_line::PARAMS,
+        "send_keys" => send_keys::PARAMS,
+        "talk" | "run" => talk::PARAMS,
+        "wait" => wait::PARAMS,
+        "read" => read::PARAMS,
+        "term_read" => term_read::PARAMS,
+        "search" => search::PARAMS,
+        "commands" => commands::PARAMS,
+        "resize" => resize::PARAMS,
+        "kill" => kill::PARAMS,
+        "write" => &["session_id", "data"],
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_action_has_its_parameters_and_every_parameter_its_schema() {
+        let schema = input_schema();
+        for action in ACTIONS {
+            for name in known_params(action).expect(action) {
+                assert!(schema["properties"].get(name).is_some(), "{action}: {name}");
+            }
+        }
+        assert_eq!(schema["properties"]["action"]["enum"], serde_json::json!(ACTIONS));
+    }
+}

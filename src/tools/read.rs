@@ -1,0 +1,63 @@
+//! `read`: the newest raw output, or the screen as text.
+
+use std::time::Duration;
+
+use kpty_emulator::{Mode, Request as ScreenRead};
+use serde::Serialize;
+
+use super::Tools;
+use super::params::Params;
+use crate::error::Result;
+use crate::session::Session;
+
+pub(super) const PARAMS: &[&str] = &["session_id", "max_bytes", "timeout_ms", "mode"];
+
+const MAX_BYTES: usize = 4_096;
+const TIMEOUT: Duration = Duration::from_secs(5);
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(45);
+/// Lines of a rendered tail.
+const TAIL_LINES: usize = 40;
+
+const MODES: [(&str, Option<Mode>); 3] =
+    [("raw", None), ("viewport", Some(Mode::Viewport)), ("tail", Some(Mode::Tail))];
+
+pub(super) struct Request {
+    session: Session,
+    max_bytes: usize,
+    timeout: Duration,
+    /// Rendered text instead of bytes.
+    rendered: Option<Mode>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Answer {
+    output: String,
+    bytes_read: usize,
+    session_alive: bool,
+}
+
+impl Request {
+    pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+        let session = tools.session(params)?;
+        let rendered = params.choice("mode", &MODES)?.flatten();
+        if rendered.is_some() {
+            tools.may_read_screens()?;
+        }
+        let ring = tools.config.ring_bytes;
+        let max_bytes = params.count("max_bytes", MAX_BYTES.min(ring), ring)?;
+        let timeout = params.millis("timeout_ms", TIMEOUT, LONGEST_TIMEOUT)?;
+        Ok(Self { session, max_bytes, timeout, rendered })
+    }
+
+    pub(super) async fn run(self) -> Answer {
+        let raw = self.session.read_raw(self.max_bytes, self.timeout).await;
+        let output = match self.rendered {
+            None => raw,
+            Some(mode) => {
+                let request = ScreenRead { max_lines: Some(TAIL_LINES), ..ScreenRead::new(mode) };
+                self.session.read(&request).text
+            }
+        };
+        Answer { bytes_read: output.len(), output, session_alive: self.session.exit().is_none() }
+    }
+}

@@ -1,0 +1,37 @@
+//! `resize`: another window for a session.
+
+use kpty_emulator::{MAX_COLS, MAX_ROWS, Size};
+use serde::Serialize;
+
+use super::Tools;
+use super::params::Params;
+use crate::error::{Error, Result};
+use crate::session::Session;
+
+pub(super) const PARAMS: &[&str] = &["session_id", "cols", "rows"];
+
+pub(super) struct Request {
+    session: Session,
+    size: Size,
+}
+
+#[derive(Serialize)]
+pub(super) struct Answer {
+    cols: u16,
+    rows: u16,
+}
+
+impl Request {
+    pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+        let session = tools.session(params)?;
+        let cols = params.capped("cols", u64::from(MAX_COLS))?.filter(|&cols| cols > 0);
+        let rows = params.capped("rows", u64::from(MAX_ROWS))?.filter(|&rows| rows > 0);
+        let (Some(cols), Some(rows)) = (cols, rows) else { return Err(Error::MissingParam("cols and rows")) };
+        Ok(Self { session, size: Size::new(cols as u16, rows as u16)? })
+    }
+
+    pub(super) fn run(self) -> Result<Answer> {
+        self.session.resize(self.size)?;
+        Ok(Answer { cols: self.size.cols(), rows: self.size.rows() })
+    }
+}

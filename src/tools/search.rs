@@ -1,0 +1,121 @@
+//! `search`: lines of history and screen that match. The newest are shown first to be kept; older ones are read on
+//! with `until_line`.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::Tools;
+use super::params::Params;
+use super::term_read::buffer_name;
+use super::text::clip_around;
+use super::wait::pattern;
+use crate::error::{Error, Result};
+use crate::session::Session;
+use crate::session::search::{Match, SearchAnswer, SearchRequest};
+
+pub(super) const PARAMS: &[&str] =
+    &["session_id", "pattern", "text", "ignore_case", "context", "max_matches", "from_line", "until_line", "max_chars"];
+
+pub(super) const MAX_MATCHES: usize = 50;
+pub(super) const MAX_MATCHES_CAP: usize = 500;
+const CONTEXT_CAP: usize = 20;
+/// Characters of an answer.
+const MAX_CHARS: usize = 8_000;
+const MAX_CHARS_CAP: usize = 50_000;
+/// Characters of a matching line; of a longer one the part with the match is shown.
+const LINE_CHARS: usize = 500;
+/// What a match costs besides its lines: names, quotes and numbers.
+const MATCH_CHARS: usize = 80;
+
+pub(super) struct Request {
+    session: Session,
+    search: SearchRequest,
+    max_chars: usize,
+}
+
+#[derive(Serialize)]
+pub(super) struct Answer {
+    matches: Vec<Found>,
+    /// Matching lines in all.
+    total: usize,
+    truncated: bool,
+    oldest_line: u64,
+    next_line: u64,
+    /// The call that gives the matches before these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<Value>,
+}
+
+#[derive(Serialize)]
+struct Found {
+    line: u64,
+    text: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    before: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    after: Vec<String>,
+    buffer: &'static str,
+}
+
+impl Request {
+    pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+        tools.may_read_screens()?;
+        let session = tools.session(params)?;
+        let ignore_case = params.flag("ignore_case", false)?;
+        let pattern = pattern(params, ("text", "pattern"), ignore_case)?;
+        let search = SearchRequest {
+            pattern: pattern.ok_or(Error::MissingParam("pattern or text"))?,
+            context: params.count("context", 0, CONTEXT_CAP)?,
+            max_matches: params.count("max_matches", MAX_MATCHES, MAX_MATCHES_CAP)?,
+            from_line: params.number("from_line")?,
+            until_line: params.number("until_line")?,
+        };
+        Ok(Self { session, search, max_chars: params.count("max_chars", MAX_CHARS, MAX_CHARS_CAP)? })
+    }
+
+    /// A search through a long history takes a while, so not on a thread that others wait for.
+    pub(super) async fn run(self) -> Result<Answer> {
+        let searched = tokio::task::spawn_blocking(move || self.search());
+        searched.await.map_err(|error| Error::NotAvailable(error.to_string()))
+    }
+
+    fn search(self) -> Answer {
+        let SearchAnswer { matches, total, oldest_line, next_line } = self.session.search(&self.search);
+        let mut left = self.max_chars;
+        let mut kept = Vec::new();
+        for found in matches.into_iter().rev() {
+            let found = self.shown(found);
+            let size = found.size();
+            if size > left && !kept.is_empty() {
+                break;
+            }
+            left = left.saturating_sub(size);
+            kept.push(found);
+        }
+        kept.reverse();
+        let truncated = kept.len() < total;
+        let first = kept.iter().find(|found| found.buffer == "normal");
+        let until_line = first.map_or(next_line, |found| found.line);
+        let next = truncated.then(|| json!({ "action": "search", "until_line": until_line, "why": "older matches" }));
+        Answer { matches: kept, total, truncated, oldest_line, next_line, next }
+    }
+
+    fn shown(&self, found: Match) -> Found {
+        let at = self.search.pattern.find(&found.text).unwrap_or_default();
+        let clipped = |lines: Vec<String>| lines.iter().map(|line| clip_around(line, (0, 0), LINE_CHARS)).collect();
+        Found {
+            line: found.line,
+            text: clip_around(&found.text, at, LINE_CHARS),
+            before: clipped(found.before),
+            after: clipped(found.after),
+            buffer: buffer_name(found.buffer),
+        }
+    }
+}
+
+impl Found {
+    fn size(&self) -> usize {
+        let lines = self.before.iter().chain(&self.after).chain([&self.text]);
+        MATCH_CHARS + lines.map(|line| line.chars().count() + 4).sum::<usize>()
+    }
+}

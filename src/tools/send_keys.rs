@@ -1,0 +1,301 @@
+//! `send_keys`: keys by name, text, pastes and the mouse, as the program in the terminal expects them. No Enter is
+//! added.
+
+use std::time::Duration;
+
+use kpty_emulator::{Modes, Screen, Size, Width};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::Tools;
+use super::params::{Params, number, wrong_type};
+use super::typing::{enter_delay, guard_forms, pause_before_enter};
+use crate::error::{Error, Result};
+use crate::session::keys::mouse::{self, Button, MouseEvent, MouseKind};
+use crate::session::keys::{self, Code, Key, KeyModes, Modifiers};
+use crate::session::{Session, input};
+
+pub(super) const PARAMS: &[&str] = &["session_id", "keys", "text", "paste", "mouse", "escapes", "enter_delay_ms"];
+
+/// The flag of the kitty keyboard protocol with which also text comes as sequences.
+const KITTY_ALL_KEYS: u8 = 8;
+
+pub(super) struct Request {
+    session: Session,
+    parts: Vec<Part>,
+    enter_delay: Option<Duration>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Answer {
+    bytes_written: usize,
+    /// What was sent, in order.
+    sent: Vec<String>,
+}
+
+/// One thing to send.
+#[derive(Debug, PartialEq)]
+enum Part {
+    Key { name: String, key: Key },
+    Text(String),
+    Paste(String),
+    Mouse(MouseAction),
+}
+
+#[derive(Debug, PartialEq)]
+struct MouseAction {
+    kind: Kind,
+    button: Button,
+    at: At,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Click,
+    Press,
+    Release,
+    ScrollUp,
+    ScrollDown,
+}
+
+const KINDS: [(&str, Kind); 5] = [
+    ("click", Kind::Click),
+    ("press", Kind::Press),
+    ("release", Kind::Release),
+    ("scroll_up", Kind::ScrollUp),
+    ("scroll_down", Kind::ScrollDown),
+];
+const BUTTONS: [(&str, Button); 3] = [("left", Button::Left), ("middle", Button::Middle), ("right", Button::Right)];
+
+/// Where the mouse is.
+#[derive(Debug, PartialEq)]
+enum At {
+    /// A cell, both counted from 0.
+    Cell { row: u64, col: u64 },
+    /// Where this text is, in this row if there are several.
+    Text { text: String, row: Option<u64> },
+}
+
+impl Request {
+    pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+        let session = tools.session(params)?;
+        let escapes = params.flag("escapes", false)?;
+        let plain = |text: &str| if escapes { input::unescape(text) } else { text.to_owned() };
+        let mut parts = Vec::new();
+        parts.extend(params.text("text")?.map(|text| Part::Text(plain(text))));
+        parts.extend(params.text("paste")?.map(|text| Part::Paste(plain(text))));
+        if let Some(value) = params.value("keys") {
+            parts.extend(keys_of(value)?);
+        }
+        if let Some(object) = params.object("mouse")? {
+            parts.push(Part::Mouse(MouseAction::read(&object)?));
+        }
+        if parts.is_empty() {
+            return Err(Error::MissingParam("one of keys, text, paste or mouse"));
+        }
+        Ok(Self { session, parts, enter_delay: enter_delay(params)? })
+    }
+
+    pub(super) async fn run(self) -> Result<Answer> {
+        let Self { session, parts, enter_delay } = self;
+        let modes = session.modes();
+        let mut pieces = Vec::with_capacity(parts.len());
+        for part in &parts {
+            pieces.push(part.encode(&session, &modes)?);
+        }
+        guard_typed(&parts, &pieces)?;
+        let mut bytes_written = 0;
+        let mut bytes = Vec::new();
+        for (index, (piece, _)) in pieces.iter().enumerate() {
+            let ends_text = index > 0 && parts[index - 1].is_text() && !parts[index].is_text();
+            if ends_text {
+                bytes_written += session.write(&std::mem::take(&mut bytes)).await?;
+                pause_before_enter(&session, enter_delay).await;
+            }
+            bytes.extend_from_slice(piece);
+        }
+        if !bytes.is_empty() {
+            bytes_written += session.write(&bytes).await?;
+        }
+        Ok(Answer { bytes_written, sent: pieces.into_iter().map(|(_, name)| name).collect() })
+    }
+}
+
+/// Parts that together spell a dangerous command are as dangerous as one.
+fn guard_typed(parts: &[Part], pieces: &[(Vec<u8>, String)]) -> Result<()> {
+    let mut typed = String::new();
+    for (part, (bytes, _)) in parts.iter().zip(pieces) {
+        match part {
+            Part::Text(text) | Part::Paste(text) => typed.push_str(text),
+            Part::Key { .. } => typed.push_str(&String::from_utf8_lossy(bytes)),
+            Part::Mouse(_) => {}
+        }
+    }
+    guard_forms(&[&typed])
+}
+
+impl Part {
+    fn is_text(&self) -> bool {
+        matches!(self, Self::Text(_) | Self::Paste(_))
+    }
+
+    /// The bytes, and what to call them in the answer.
+    fn encode(&self, session: &Session, modes: &Modes) -> Result<(Vec<u8>, String)> {
+        Ok(match self {
+            Self::Key { name, key } => (keys::encode(key, &KeyModes::from(modes)), name.clone()),
+            Self::Text(text) => (typed(text, modes), format!("text ({} characters)", text.chars().count())),
+            Self::Paste(text) => {
+                let how = if modes.bracketed_paste { "bracketed" } else { "as typed" };
+                let name = format!("paste ({} characters, {how})", text.chars().count());
+                (input::paste(text, modes.bracketed_paste), name)
+            }
+            Self::Mouse(action) => action.encode(session, modes)?,
+        })
+    }
+}
+
+/// Text as a keyboard sends it.
+fn typed(text: &str, modes: &Modes) -> Vec<u8> {
+    let text = text.replace("\r\n", "\r").replace('\n', "\r");
+    if modes.kitty_keyboard & KITTY_ALL_KEYS == 0 {
+        return text.into_bytes();
+    }
+    let key_modes = KeyModes::from(modes);
+    text.chars().flat_map(|c| keys::encode(&Key::new(Code::Char(c), Modifiers::default()), &key_modes)).collect()
+}
+
+/// `"Ctrl-C Enter"`, or a list of names and of `{"text": …}` and `{"paste": …}`; the list also as JSON in a string.
+fn keys_of(value: &Value) -> Result<Vec<Part>> {
+    match value {
+        Value::String(text) => match serde_json::from_str(text) {
+            Ok(Value::Array(items)) => keys_of(&Value::Array(items)),
+            _ => names(text),
+        },
+        Value::Array(items) => {
+            let mut parts = Vec::new();
+            for item in items {
+                match item {
+                    Value::String(text) => parts.extend(names(text)?),
+                    Value::Object(object) => parts.push(part_of(object)?),
+                    other => return Err(wrong_type("keys", "names of keys, {\"text\": …} or {\"paste\": …}", other)),
+                }
+            }
+            Ok(parts)
+        }
+        other => Err(wrong_type("keys", "a string of names or a list", other)),
+    }
+}
+
+fn names(text: &str) -> Result<Vec<Part>> {
+    // A blank alone is the key of that name.
+    let names: Vec<&str> = if text.trim().is_empty() { vec![text] } else { text.split_whitespace().collect() };
+    let key = |name: &str| match Key::parse(name) {
+        Ok(key) => Ok(Part::Key { name: name.to_owned(), key }),
+        Err(error) => Err(Error::invalid("keys", format!("{error} (to type text, use the parameter text)"))),
+    };
+    names.into_iter().map(key).collect()
+}
+
+fn part_of(object: &Map<String, Value>) -> Result<Part> {
+    let only = object.iter().next().filter(|_| object.len() == 1);
+    match only {
+        Some((name, Value::String(text))) if name == "text" => Ok(Part::Text(text.clone())),
+        Some((name, Value::String(text))) if name == "paste" => Ok(Part::Paste(text.clone())),
+        Some((name, Value::Object(mouse))) if name == "mouse" => Ok(Part::Mouse(MouseAction::read(mouse)?)),
+        _ => Err(Error::invalid("keys", "an object must be {\"text\": …}, {\"paste\": …} or {\"mouse\": {…}}")),
+    }
+}
+
+impl MouseAction {
+    fn read(object: &Map<String, Value>) -> Result<Self> {
+        const KNOWN: [&str; 5] = ["action", "row", "col", "button", "text"];
+        if let Some(name) = object.keys().find(|name| !KNOWN.contains(&name.as_str())) {
+            return Err(Error::invalid("mouse", format!("{name} is not one of {}", KNOWN.join(", "))));
+        }
+        let place = |name: &str| {
+            let value = object.get(name).filter(|value| !value.is_null());
+            value.map(|value| number(&format!("mouse.{name}"), value)).transpose()
+        };
+        let at = match (object.get("text"), place("row")?, place("col")?) {
+            (Some(Value::String(text)), row, None) if !text.is_empty() => At::Text { text: text.clone(), row },
+            (None, Some(row), Some(col)) => At::Cell { row, col },
+            _ => return Err(Error::invalid("mouse", "needs row and col, counted from 0, or a visible text")),
+        };
+        let kind = word(object, "action", &KINDS)?.unwrap_or(Kind::Click);
+        let button = word(object, "button", &BUTTONS)?.unwrap_or_default();
+        Ok(Self { kind, button, at })
+    }
+
+    fn encode(&self, session: &Session, modes: &Modes) -> Result<(Vec<u8>, String)> {
+        let screen = session.screen();
+        let (row, col) = match &self.at {
+            At::Cell { row, col } => cell(*row, *col, screen.size)?,
+            At::Text { text, row } => place_of(&screen, text, *row)?,
+        };
+        let kind = match self.kind {
+            Kind::Click | Kind::Press => MouseKind::Press(self.button),
+            Kind::Release => MouseKind::Release(self.button),
+            Kind::ScrollUp => MouseKind::ScrollUp,
+            Kind::ScrollDown => MouseKind::ScrollDown,
+        };
+        let bytes = match self.kind {
+            Kind::Click => mouse::click(self.button, col, row, Modifiers::default(), modes),
+            _ => mouse::encode(MouseEvent { kind, col, row, modifiers: Modifiers::default() }, modes),
+        };
+        let name = KINDS.iter().find(|(_, kind)| *kind == self.kind).map_or("mouse", |(name, _)| name);
+        let bytes = bytes.map_err(|refused| Error::invalid("mouse", refused.to_string()))?;
+        Ok((bytes, format!("{name} at row {row}, col {col}")))
+    }
+}
+
+fn word<T: Copy>(object: &Map<String, Value>, name: &str, words: &[(&str, T)]) -> Result<Option<T>> {
+    let Some(value) = object.get(name).filter(|value| !value.is_null()) else { return Ok(None) };
+    let found = value.as_str().and_then(|given| words.iter().find(|(word, _)| given.eq_ignore_ascii_case(word)));
+    let known: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+    found
+        .map(|(_, meaning)| Some(*meaning))
+        .ok_or_else(|| wrong_type(&format!("mouse.{name}"), &format!("one of {}", known.join(", ")), value))
+}
+
+fn cell(row: u64, col: u64, size: Size) -> Result<(u16, u16)> {
+    let within = |at: u64, count: u16| u16::try_from(at).ok().filter(|at| *at < count);
+    match (within(row, size.rows()), within(col, size.cols())) {
+        (Some(row), Some(col)) => Ok((row, col)),
+        _ => {
+            let (rows, cols) = (size.rows() - 1, size.cols() - 1);
+            let problem = format!("row {row}, col {col} is off the screen: rows go to {rows}, columns to {cols}");
+            Err(Error::invalid("mouse", problem))
+        }
+    }
+}
+
+/// The only place of a text on the screen.
+fn place_of(screen: &Screen, text: &str, row: Option<u64>) -> Result<(u16, u16)> {
+    let mut places = Vec::new();
+    for (index, cells) in screen.rows.iter().enumerate() {
+        if row.is_some_and(|row| row != index as u64) {
+            continue;
+        }
+        let mut line = String::new();
+        let mut starts = Vec::new();
+        for (col, cell) in cells.cells.iter().enumerate().filter(|(_, cell)| cell.width != Width::Spacer) {
+            starts.push((line.len(), col));
+            line.push(cell.c);
+            line.extend(&cell.marks);
+        }
+        for (at, _) in line.match_indices(text) {
+            let col = starts.partition_point(|(start, _)| *start <= at).saturating_sub(1);
+            places.push((index as u16, starts[col].1 as u16));
+        }
+    }
+    match places.as_slice() {
+        [place] => Ok(*place),
+        [] => Err(Error::invalid("mouse", format!("{text:?} is not on the screen"))),
+        several => {
+            let places: Vec<_> = several.iter().map(|(row, col)| format!("row {row} col {col}")).collect();
+            let problem =
+                format!("{text:?} is on the screen several times: give row and col, one of {}", places.join(", "));
+            Err(Error::invalid("mouse", problem))
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! `send_line`: types a line and presses Enter.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::Tools;
+use super::envelope::{Failure, Outcome, failed};
+use super::params::Params;
+use super::typing::{enter_delay, guard_forms, pause_before_enter};
+use crate::error::{Error, Result};
+use crate::session::{Session, input};
+
+pub(super) const PARAMS: &[&str] = &["session_id", "data", "escapes", "enter_delay_ms"];
+
+pub(super) struct Request {
+    session: Session,
+    /// What is typed, on one line.
+    line: String,
+    enter_delay: Option<Duration>,
+}
+
+impl Request {
+    pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+        let given = params.any_text("data");
+        let session = tools.session(params)?;
+        let given = given?.ok_or(Error::MissingParam("data"))?;
+        let text = if params.flag("escapes", true)? { input::unescape(given) } else { given.to_owned() };
+        let line = input::one_line(&text);
+        guard_forms(&[given, &text, &line])?;
+        Ok(Self { session, line, enter_delay: enter_delay(params)? })
+    }
+
+    /// Text and Enter are two writes: programs take a burst for a paste.
+    pub(super) async fn run(self) -> Outcome {
+        let Self { session, line, enter_delay } = self;
+        let typed = if line.is_empty() { Ok(0) } else { session.write(line.as_bytes()).await };
+        let typed = match typed {
+            Ok(count) => written(count),
+            Err(error) => {
+                let not_sent = json!({ "ok": false, "message": "Enter was not sent: the text was not taken" });
+                let besides = both(Value::Object(failed(&error)), not_sent);
+                return Err(Failure::with(error, besides));
+            }
+        };
+        if !line.is_empty() {
+            pause_before_enter(&session, enter_delay).await;
+        }
+        match session.write(b"\r").await {
+            Ok(count) => Ok(both(typed, written(count))),
+            Err(error) => {
+                let besides = both(typed, Value::Object(failed(&error)));
+                Err(Failure::with(error, besides))
+            }
+        }
+    }
+}
+
+fn written(count: usize) -> Value {
+    json!({ "ok": true, "bytes_written": count })
+}
+
+fn both(typed: Value, enter: Value) -> Map<String, Value> {
+    Map::from_iter([("typed".to_owned(), typed), ("enter".to_owned(), enter)])
+}

@@ -1,0 +1,93 @@
+//! `talk`, also called `run`: runs a command and returns its output, its status and how its end is known.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::Tools;
+use super::params::Params;
+use super::typing::guard_forms;
+use crate::config::LONGEST_TALK;
+use crate::error::{Error, Result};
+use crate::session::sentinel::check_token;
+use crate::session::talk::{OnTimeout, TalkRequest};
+use crate::session::{Session, input};
+
+pub(super) const PARAMS: &[&str] =
+    &["session_id", "command", "sentinel", "timeout_ms", "max_chars", "escapes", "raw", "on_timeout"];
+
+/// Characters of output in an answer.
+pub(super) const MAX_CHARS: usize = 60_000;
+/// The most that can be asked for.
+pub(super) const MAX_CHARS_CAP: usize = 200_000;
+
+const ON_TIMEOUT: [(&str, OnTimeout); 2] = [("leave", OnTimeout::Leave), ("interrupt", OnTimeout::Interrupt)];
+
+pub(super) struct Request {
+    session: Session,
+    talk: TalkRequest,
+}
+
+#[derive(Serialize)]
+pub(super) struct Answer {
+    output: String,
+    exit_code: Option<i32>,
+    duration_ms: u64,
+    cwd: Option<String>,
+    command_id: String,
+    completed_by: &'static str,
+    sentinel: String,
+    raw_output: String,
+    truncated: bool,
+    omitted_chars: usize,
+    omitted_lines: usize,
+    evicted_lines: u64,
+    /// Numbers of its lines in the session's text: the first, and the one after the last.
+    lines: [u64; 2],
+}
+
+impl Request {
+    pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+        let given = params.text("command")?.filter(|command| !command.trim().is_empty());
+        let session = tools.session(params)?;
+        let given = given.ok_or(Error::MissingParam("command"))?;
+        let command = if params.flag("escapes", false)? { input::unescape(given) } else { given.to_owned() };
+        guard_forms(&[given, &command])?;
+        let sentinel = params.text("sentinel")?.map(str::to_owned);
+        sentinel.as_deref().map_or(Ok(()), check_token).map_err(|problem| Error::invalid("sentinel", problem))?;
+        let talk = TalkRequest {
+            command,
+            sentinel,
+            timeout: params.millis("timeout_ms", tools.config.talk_timeout, LONGEST_TALK)?,
+            max_chars: params.count("max_chars", MAX_CHARS, MAX_CHARS_CAP)?,
+            on_timeout: params.choice("on_timeout", &ON_TIMEOUT)?.unwrap_or_default(),
+            all_raw: params.flag("raw", false)?,
+        };
+        Ok(Self { session, talk })
+    }
+
+    pub(super) async fn run(self) -> Result<Answer> {
+        let answer = self.session.talk(self.talk).await?;
+        let output = answer.output;
+        Ok(Answer {
+            output: output.text,
+            exit_code: answer.exit_code,
+            duration_ms: millis(answer.duration),
+            cwd: answer.cwd.map(|cwd| cwd.display().to_string()),
+            command_id: answer.command.to_string(),
+            completed_by: answer.completed_by.as_str(),
+            sentinel: answer.sentinel,
+            raw_output: answer.raw_output,
+            truncated: output.truncated,
+            omitted_chars: output.omitted_chars,
+            omitted_lines: output.omitted_lines,
+            evicted_lines: output.evicted_lines,
+            lines: [output.lines.0, output.lines.1],
+        })
+    }
+}
+
+/// Whole milliseconds, as answers have them.
+pub(super) fn millis(duration: Duration) -> u64 {
+    duration.as_millis() as u64
+}

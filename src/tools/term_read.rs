@@ -1,0 +1,197 @@
+//! `term_read`: the terminal as rendered text, by lines that have numbers.
+//!
+//! `cursor_line`, `viewport_y` and `marker_line` are numbers of lines, in every mode; `cursor` is the cell.
+
+use kpty_emulator::{Buffer, Loss, MarkerId, Mode, Request as ScreenRead, Which};
+use serde::Serialize;
+
+use super::Tools;
+use super::params::Params;
+use crate::error::{Error, Result};
+use crate::session::{Session, View};
+
+pub(super) const PARAMS: &[&str] =
+    &["session_id", "mode", "max_lines", "max_chars", "merge_wrapped", "marker_id", "from_line", "until_line", "which"];
+
+pub(super) const MAX_LINES: usize = 40;
+pub(super) const MAX_LINES_CAP: usize = 200;
+pub(super) const MAX_CHARS: usize = 12_000;
+pub(super) const MAX_CHARS_CAP: usize = 50_000;
+
+const WHICH: [(&str, Which); 2] = [("active", Which::Active), ("main", Which::Main)];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Word {
+    Tail,
+    Viewport,
+    Delta,
+    Range,
+    Full,
+}
+
+const WORDS: [(&str, Word); 5] = [
+    ("tail", Word::Tail),
+    ("viewport", Word::Viewport),
+    ("delta", Word::Delta),
+    ("range", Word::Range),
+    ("full", Word::Full),
+];
+
+pub(super) struct Request {
+    session: Session,
+    read: ScreenRead,
+}
+
+#[derive(Serialize)]
+pub(super) struct Answer {
+    text: String,
+    lines: Vec<String>,
+    truncated: bool,
+    /// Of a range, only those of lines that were looked at.
+    dropped_chars: usize,
+    dropped_lines: usize,
+    cursor_line: u64,
+    viewport_y: u64,
+    rows: u16,
+    cols: u16,
+    buffer_type: &'static str,
+    marker_id: Option<u64>,
+    marker_line: Option<u64>,
+    marker_disposed: bool,
+    first_line: u64,
+    next_line: u64,
+    oldest_line: u64,
+    cursor: Cell,
+    line_numbers: Vec<u64>,
+    /// Lines that came and went unseen since the marker.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missed_lines: Option<u64>,
+    /// Why they went.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    loss: Option<&'static str>,
+    /// Where a range that was cut goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    continue_from: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Cell {
+    row: u16,
+    col: u16,
+}
+
+impl Request {
+    pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+        tools.may_read_screens()?;
+        let session = tools.session(params)?;
+        let marker = params.number("marker_id")?;
+        let (from, until) = (params.number("from_line")?, params.number("until_line")?);
+        let default = if from.is_some() { Word::Range } else { Word::Tail };
+        let mode = match params.choice("mode", &WORDS)?.unwrap_or(default) {
+            Word::Tail => Mode::Tail,
+            Word::Viewport => Mode::Viewport,
+            Word::Delta => Mode::Delta { since: marker.map(known_marker).transpose()? },
+            Word::Range => Mode::Range { from: from.ok_or(Error::MissingParam("from_line"))?, until },
+            Word::Full => Mode::Full,
+        };
+        let max_lines = params.count("max_lines", MAX_LINES, MAX_LINES_CAP)?;
+        let max_chars = params.count("max_chars", MAX_CHARS, MAX_CHARS_CAP)?;
+        let read = ScreenRead {
+            max_lines: Some(max_lines),
+            max_chars: Some(max_chars),
+            merge_wrapped: params.flag("merge_wrapped", true)?,
+            which: params.choice("which", &WHICH)?.unwrap_or_default(),
+            ..ScreenRead::new(mode)
+        };
+        Ok(Self { session, read })
+    }
+
+    pub(super) fn run(self) -> Answer {
+        match self.read.mode {
+            Mode::Range { from, until } => self.range(from, until),
+            _ => answer(self.session.view(&self.read)),
+        }
+    }
+
+    /// A range is read on from its beginning: whoever asks for lines from 100 on wants line 100. No more is looked at
+    /// than fits the answer.
+    fn range(&self, from: u64, until: Option<u64>) -> Answer {
+        let max_lines = self.read.max_lines.unwrap_or(MAX_LINES);
+        let ends = ScreenRead { mode: Mode::Tail, max_lines: Some(0), ..self.read };
+        let ends = self.session.view(&ends).answer;
+        let from = from.max(ends.oldest_line);
+        let end = until.unwrap_or(u64::MAX).min(ends.next_line);
+        let mode = Mode::Range { from, until: Some(end.min(from.saturating_add(max_lines as u64))) };
+        let read = ScreenRead { mode, max_lines: None, max_chars: None, ..self.read };
+        let mut answer = answer(self.session.view(&read));
+        answer.keep_head(max_lines, self.read.max_chars.unwrap_or(MAX_CHARS), from, end);
+        answer
+    }
+}
+
+/// Markers are counted from 1.
+fn known_marker(id: u64) -> Result<MarkerId> {
+    MarkerId::new(id).ok_or_else(|| Error::invalid("marker_id", "must be one of an earlier answer"))
+}
+
+fn answer(view: View) -> Answer {
+    let View { answer: read, top_line } = view;
+    Answer {
+        lines: read.lines().map(str::to_owned).collect(),
+        truncated: read.truncated,
+        dropped_chars: read.dropped_chars,
+        dropped_lines: read.dropped_lines,
+        cursor_line: read.cursor_line,
+        viewport_y: top_line,
+        rows: read.size.rows(),
+        cols: read.size.cols(),
+        buffer_type: buffer_name(read.buffer),
+        marker_id: read.delta.map(|delta| delta.marker.get()),
+        marker_line: read.delta.map(|_| read.cursor_line),
+        marker_disposed: read.delta.is_some_and(|delta| delta.marker_disposed),
+        first_line: read.first_line,
+        next_line: read.next_line,
+        oldest_line: read.oldest_line,
+        cursor: Cell { row: read.cursor.row, col: read.cursor.col },
+        missed_lines: read.delta.and_then(|delta| delta.missed_lines),
+        loss: read.delta.and_then(|delta| delta.loss).map(|loss| match loss {
+            Loss::Limit => "limit",
+            Loss::Cleared => "cleared",
+        }),
+        continue_from: None,
+        line_numbers: read.line_numbers,
+        text: read.text,
+    }
+}
+
+/// The name of a screen on the wire.
+pub(super) fn buffer_name(buffer: Buffer) -> &'static str {
+    match buffer {
+        Buffer::Main => "normal",
+        Buffer::Alternate => "alternate",
+    }
+}
+
+impl Answer {
+    /// Keeps the beginning of a range up to `end`. One line is always kept, so that reading on gets somewhere.
+    fn keep_head(&mut self, max_lines: usize, max_chars: usize, from: u64, end: u64) {
+        let mut chars = 0;
+        let mut fits = |line: &String| {
+            chars += line.chars().count() + 1;
+            chars <= max_chars + 1
+        };
+        let fitting = self.lines.iter().take(max_lines).take_while(|line| fits(line)).count();
+        let kept = fitting.max(max_lines.min(1)).min(self.lines.len());
+        let after_last = self.line_numbers.last().map_or(from, |last| last + 1);
+        let next = self.line_numbers.get(kept).copied().unwrap_or(after_last);
+        if next >= end {
+            return;
+        }
+        self.lines.truncate(kept);
+        self.line_numbers.truncate(kept);
+        let text = self.lines.join("\n");
+        self.dropped_chars = self.text.chars().count() - text.chars().count();
+        self.dropped_lines = (end - next) as usize;
+        (self.text, self.truncated, self.continue_from) = (text, true, Some(next));
+    }
+}

@@ -1,0 +1,152 @@
+//! The end of sessions: nothing is left of them but what they said.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use kpty::config::Config;
+use kpty::error::ErrorCode;
+use serde_json::json;
+
+use super::{amount, eventually};
+use crate::server::Server;
+use crate::tools::Rig;
+
+/// What is running when a session is killed.
+const LEFT_RUNNING: [&str; 10] = [
+    "true",
+    "sleep 1000 &",
+    "sleep 1000 & sleep 1001 & sleep 1002 &",
+    "(trap '' HUP TERM; while :; do sleep 1; done) &",
+    "nohup sleep 1000 >/dev/null 2>&1 &",
+    "(sleep 1000 &)",
+    "sh -c 'sleep 1000 & sleep 1001 & wait' &",
+    "trap '' HUP TERM INT",
+    "(trap '' HUP; exec sleep 1000) & disown",
+    "stty raw -echo; sleep 1000 | cat &",
+];
+
+/// Processes with this variable in their environment: all that ever came from a session that has it.
+fn processes_with(mark: &str) -> Vec<String> {
+    let has_mark = |folder: &Path| {
+        let environment = fs::read(folder.join("environ")).unwrap_or_default();
+        environment.split(|&byte| byte == 0).any(|variable| variable == mark.as_bytes())
+    };
+    let folders = fs::read_dir("/proc").expect("a process table").flatten().map(|entry| entry.path());
+    let found = folders.filter(|folder| has_mark(folder));
+    found.map(|folder| fs::read_to_string(folder.join("cmdline")).unwrap_or_default().replace('\0', " ")).collect()
+}
+
+/// Children that have ended and were not waited for.
+fn zombies_of(parent: u32) -> usize {
+    let folders = fs::read_dir("/proc").expect("a process table").flatten().map(|entry| entry.path());
+    let stats = folders.filter_map(|folder| fs::read_to_string(folder.join("stat")).ok());
+    let is_zombie = |stat: &String| {
+        let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+        fields.next() == Some("Z") && fields.next() == Some(&parent.to_string())
+    };
+    stats.filter(is_zombie).count()
+}
+
+fn descriptors(pid: u32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/fd")).expect("the process runs").count()
+}
+
+fn cycle(server: &Server, mark: &str, number: usize) {
+    let (name, value) = mark.split_once('=').expect("a variable");
+    let shell = if number.is_multiple_of(3) { "/bin/sh" } else { "/bin/bash" };
+    let made = server.done("create", json!({ "shell": shell, "env": { name: value } }));
+    let (id, pid) = (&made["session_id"], &made["pid"]);
+    let command = LEFT_RUNNING[number % LEFT_RUNNING.len()];
+    // Not every shell knows every word; what counts is what is left.
+    if !number.is_multiple_of(4) {
+        server.done("talk", json!({ "session_id": id, "command": command, "timeout_ms": 45_000 }));
+    }
+    if number.is_multiple_of(5) {
+        let talk = json!({ "session_id": id, "command": "exec sleep 1000", "timeout_ms": 0 });
+        server.call("talk", talk);
+    }
+    let killed = server.done("kill", json!({ "session_id": id }));
+    assert!(killed.get("exit_code").is_some() || killed.get("signal").is_some(), "{number} {command}: {killed}");
+    assert_eq!(killed["was_dead"], false, "{number} {command}: {killed}");
+    let folder = format!("/proc/{pid}/environ");
+    assert!(fs::read(folder).unwrap_or_default().is_empty(), "{number} {command}: {pid} lives");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_left_of_killed_sessions() {
+    let server = Server::start();
+    let mark = format!("KPTY_TEST_MARK=kill-{}", server.pid());
+    cycle(&server, &mark, 1);
+    let before = descriptors(server.pid());
+    let cycles = amount(100, 1_000);
+    let next = AtomicUsize::new(0);
+    tokio::task::block_in_place(|| {
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    loop {
+                        let number = next.fetch_add(1, Ordering::Relaxed);
+                        if number >= cycles {
+                            break;
+                        }
+                        cycle(&server, &mark, number);
+                    }
+                });
+            }
+        });
+    });
+    assert_eq!(processes_with(&mark), Vec::<String>::new());
+    assert_eq!(zombies_of(server.pid()), 0);
+    // Connections of the last calls may still be closing.
+    eventually("the number of descriptors", || descriptors(server.pid()) <= before).await;
+    let list = server.done("list", json!({}));
+    let dead = list["sessions"].as_array().expect("a list");
+    assert!(dead.len() == cycles + 1 && dead.iter().all(|session| session["is_alive"] == false), "{list}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_left_of_sessions_that_end_by_themselves() {
+    let server = Server::start();
+    let before = descriptors(server.pid());
+    for number in 0..30 {
+        let made = server.done("create", json!({}));
+        let command = format!("sleep 1000 & echo bye; exit {number}");
+        let (ended, _) = server.call("talk", json!({ "session_id": made["session_id"], "command": command }));
+        assert_eq!(ended["error_code"], "PTY_PROCESS_EXITED", "{ended}");
+        assert_eq!(ended["details"]["exit_code"], number, "{ended}");
+        assert!(ended["details"]["partial_output"].as_str().is_some_and(|text| text.contains("bye")), "{ended}");
+    }
+    assert_eq!(zombies_of(server.pid()), 0);
+    eventually("the number of descriptors", || descriptors(server.pid()) <= before).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dead_session_stays_readable_for_its_time() {
+    let rig = Rig::with(Config { keep_dead: Duration::from_millis(2_500), ..Config::default() });
+    let exited = rig.create(json!({})).await;
+    let killed = rig.create(json!({})).await;
+    exited.talk("echo the last words").await;
+    killed.talk("echo the last words").await;
+    exited.fails("talk", json!({ "command": "exit 7" }), ErrorCode::PtyProcessExited).await;
+    let report = killed.call("kill", json!({})).await;
+    assert_eq!(report["signal"], 1, "{report}");
+    let list = rig.call(json!({ "action": "list" })).await;
+    for (shell, name, value) in [(&exited, "exit_code", 7), (&killed, "signal", 1)] {
+        let sessions = list["sessions"].as_array().expect("a list");
+        let listed = sessions.iter().find(|session| session["session_id"] == shell.id).expect("it is listed");
+        assert_eq!((&listed["is_alive"], &listed[name]), (&json!(false), &json!(value)), "{listed}");
+        let screen = shell.call("term_read", json!({ "mode": "viewport" })).await;
+        assert!(screen["text"].as_str().is_some_and(|text| text.contains("the last words")), "{screen}");
+        let raw = shell.call("read", json!({})).await;
+        assert!(raw["output"].as_str().is_some_and(|text| text.contains("the last words")), "{raw}");
+        assert_eq!(raw["session_alive"], false);
+        shell.fails("talk", json!({ "command": "echo" }), ErrorCode::PtyProcessExited).await;
+        shell.fails("send_line", json!({ "data": "x" }), ErrorCode::PtyProcessExited).await;
+        shell.fails("resize", json!({ "cols": 10, "rows": 10 }), ErrorCode::PtyProcessExited).await;
+    }
+    eventually("the end of the dead", || rig.tools.registry().list().is_empty()).await;
+    exited.fails("read", json!({}), ErrorCode::PtySessionNotFound).await;
+    rig.end().await;
+}

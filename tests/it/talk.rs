@@ -1,0 +1,206 @@
+//! Running commands in real shells: cases as data, with start-up files and without.
+//!
+//! A case is a line of JSON: `name`, `shell`, `cols`, `rows` and `steps`. A step is a `command` with what must come of it
+//! (`exact` lines, `exit_code`, `contains`, `lacks`, or an `error_code` with `partial` output; `any` accepts all;
+//! `timeout_ms`, `max_ms` and `sentinel` as they say), a line to `send`, a `prompt` to wait for, or a pause (`sleep`).
+
+use std::time::{Duration, Instant};
+
+use kpty::error::Error;
+use kpty::model::Owner;
+use kpty::session::talk::{OnTimeout, TalkAnswer, TalkRequest};
+use kpty::session::wait::{Ending, WaitRequest};
+use kpty::session::{Integration, NewSession, Session, input};
+use kpty_emulator::Size;
+use serde_json::Value;
+
+use crate::support::{Folder, repository};
+
+/// What a session of these tests has around it: a home of its own, so that no start-up file of the developer runs.
+pub(crate) struct Bench {
+    pub(crate) home: Folder,
+}
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        let home = Folder::new();
+        // Without it, fish reads all manual pages when it is started for the first time, for minutes.
+        let completions = home.path().join(".local/share/fish/generated_completions");
+        std::fs::create_dir_all(completions).expect("a folder");
+        Self { home }
+    }
+
+    pub(crate) fn new_session(&self, shell: &str, size: Size, integration: Integration) -> NewSession {
+        let path = self.home.path().to_owned();
+        let mut inherited: Vec<_> = std::env::vars_os().filter(|(name, _)| name == "PATH" || name == "LANG").collect();
+        inherited.push(("HOME".into(), path.clone().into()));
+        NewSession {
+            shell: shell.into(),
+            args: Vec::new(),
+            cwd: path,
+            size,
+            env: Vec::new(),
+            pager: false,
+            owner: Owner::default(),
+            integration,
+            inherited,
+            ring_bytes: 102_400,
+        }
+    }
+}
+
+pub(crate) fn request(command: &str) -> TalkRequest {
+    TalkRequest {
+        command: command.into(),
+        sentinel: None,
+        timeout: Duration::from_secs(30),
+        max_chars: 60_000,
+        on_timeout: OnTimeout::Leave,
+        all_raw: false,
+    }
+}
+
+/// Lines without trailing blanks, and without blank ones at the end.
+pub(crate) fn lines_of(text: &str) -> Vec<&str> {
+    let mut lines: Vec<_> = text.split('\n').map(str::trim_end).collect();
+    while lines.last().is_some_and(|line| line.is_empty()) {
+        lines.pop();
+    }
+    lines
+}
+
+/// Why a step of a case is wrong.
+fn judge(step: &Value, result: &Result<TalkAnswer, Error>, took: Duration) -> Result<(), String> {
+    let text = |name: &str| step[name].as_str();
+    if let Some(most) = step["max_ms"].as_u64().filter(|&most| took > Duration::from_millis(most)) {
+        return Err(format!("took {took:?}, more than {most} ms"));
+    }
+    if let Some(code) = text("error_code") {
+        let Err(error) = result else { return Err(format!("no error {code}: {result:?}")) };
+        let partial = match error {
+            Error::Timeout(timed_out) => timed_out.partial_output.clone(),
+            Error::Exited(exited) => exited.partial_output.clone().unwrap_or_default(),
+            _ => String::new(),
+        };
+        let has_partial = text("partial").is_none_or(|wanted| partial.contains(wanted));
+        return match error.code().as_str() == code && has_partial {
+            true => Ok(()),
+            false => Err(format!("{error:?}")),
+        };
+    }
+    let wanted_status = step["exit_code"].as_i64();
+    if step["any"] == true && wanted_status.is_none() {
+        return Ok(());
+    }
+    let answer = result.as_ref().map_err(|error| format!("{error:?}"))?;
+    let output = &answer.output.text;
+    if wanted_status.is_some() && answer.exit_code.map(i64::from) != wanted_status {
+        return Err(format!("status {:?}, output {output:?}", answer.exit_code));
+    }
+    if let Some(exact) = step["exact"].as_array() {
+        let exact: Vec<_> = exact.iter().filter_map(Value::as_str).map(str::trim_end).collect();
+        let lines = lines_of(output);
+        if lines != exact {
+            let at = lines.iter().zip(&exact).take_while(|(a, b)| a == b).count();
+            return Err(format!("line {at} of {}: {:?}, got {} lines", exact.len(), lines.get(at), lines.len()));
+        }
+    }
+    if let Some(wanted) =
+        text("contains").filter(|wanted| !format!("\n{}", lines_of(output).join("\n")).contains(wanted))
+    {
+        return Err(format!("no {wanted:?} in {output:?}"));
+    }
+    match text("lacks").filter(|unwanted| output.contains(unwanted)) {
+        Some(unwanted) => Err(format!("{unwanted:?} in {output:?}")),
+        None => Ok(()),
+    }
+}
+
+async fn play(bench: &Bench, case: &Value, integration: Integration) -> Result<(), String> {
+    let number = |name: &str| case[name].as_u64().unwrap_or_default() as u16;
+    let size = Size::new(number("cols"), number("rows")).map_err(|error| error.to_string())?;
+    let shell = case["shell"].as_str().unwrap_or_default();
+    let session =
+        Session::spawn(bench.new_session(shell, size, integration)).await.map_err(|error| error.to_string())?;
+    let mut outcome = Ok(());
+    for (index, step) in case["steps"].as_array().into_iter().flatten().enumerate() {
+        if let Some(pause) = step["sleep"].as_f64() {
+            // The pause is part of the case: somebody who comes back later.
+            tokio::time::sleep(Duration::from_secs_f64(pause)).await;
+        } else if step["prompt"] == true {
+            let until = WaitRequest { prompt: true, timeout: Duration::from_secs(40), ..WaitRequest::default() };
+            let ending = session.wait(&until).await.map(|answer| answer.ending);
+            if !matches!(ending, Ok(Ending::Prompt)) {
+                outcome = Err(format!("step {index}: no prompt but {ending:?}"));
+                break;
+            }
+        } else if let Some(data) = step["send"].as_str().or(step["keys"].as_str()) {
+            let line = input::one_line(&input::unescape(data));
+            let _ = session.write(line.as_bytes()).await;
+            let _ = session.write(b"\r").await;
+        } else {
+            let timeout = Duration::from_millis(step["timeout_ms"].as_u64().unwrap_or(20_000));
+            let sentinel = step["sentinel"].as_str().map(str::to_owned);
+            let request = TalkRequest { sentinel, timeout, ..request(step["command"].as_str().unwrap_or_default()) };
+            let began = Instant::now();
+            let result = session.talk(request).await;
+            if let Err(why) = judge(step, &result, began.elapsed()) {
+                outcome = Err(format!("step {index}: {why}"));
+                break;
+            }
+        }
+    }
+    session.kill().await.map_err(|error| error.to_string())?;
+    outcome
+}
+
+/// Plays all cases of a file, a few at a time.
+async fn play_all(text: &str, integration: Integration) {
+    let cases: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("a case is JSON")).collect();
+    assert!(!cases.is_empty(), "no cases");
+    let bench = std::sync::Arc::new(Bench::new());
+    let mut failures = Vec::new();
+    for group in cases.chunks(8) {
+        let mut running = tokio::task::JoinSet::new();
+        for case in group.iter().cloned() {
+            let bench = std::sync::Arc::clone(&bench);
+            running.spawn(async move {
+                let name = case["name"].as_str().unwrap_or_default().to_owned();
+                play(&bench, &case, integration).await.err().map(|why| format!("{name}: {why}"))
+            });
+        }
+        failures.extend(running.join_all().await.into_iter().flatten());
+    }
+    let (bad, all) = (failures.len(), cases.len());
+    assert!(failures.is_empty(), "{integration:?}: {bad} of {all} wrong\n{}", failures.join("\n"));
+}
+
+fn hard_cases() -> String {
+    std::fs::read_to_string(repository().join("fixtures/talk/hard.jsonl")).expect("the cases")
+}
+
+/// Cases that are not part of the project, where somebody has them.
+#[expect(clippy::disallowed_methods, reason = "tests are told by the environment where the corpora are")]
+fn sample_cases() -> Option<String> {
+    let folder = std::env::var_os("KPTY_CORPORA")?;
+    let path = std::path::Path::new(&folder).join("talk.sample.jsonl");
+    Some(std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sample_cases_are_right_both_ways() {
+    let Some(cases) = sample_cases() else { return };
+    for integration in [Integration::Auto, Integration::Off] {
+        play_all(&cases, integration).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hard_cases_are_right_with_start_up_files() {
+    play_all(&hard_cases(), Integration::Auto).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hard_cases_are_right_without_start_up_files() {
+    play_all(&hard_cases(), Integration::Off).await;
+}
