@@ -103,14 +103,26 @@ mod tests {
         }
     }
 
+    /// Of a child, because the group of this process is 0 when a namespace was put around it from outside.
     #[test]
     #[cfg(target_os = "linux")]
-    fn this_process_knows_itself() {
-        let pid = std::process::id();
-        let here = membership(pid).expect("this process");
-        assert!(!here.is_zombie && here.group > 0 && here.session > 0);
-        assert!(all().any(|process| process.pid == pid));
-        let program = program(pid).expect("this program");
-        assert!(!program.name.contains('/') && !program.args.is_empty());
+    fn a_process_is_known_by_group_and_program() {
+        use std::os::unix::process::CommandExt;
+        use std::process::{Command, Stdio};
+
+        let mut child =
+            Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0).spawn().expect("cat");
+        let pid = child.id();
+        let found = membership(pid).expect("the child");
+        let program = program(pid);
+        let is_listed = all().any(|process| process.pid == pid);
+        drop(child.stdin.take());
+        child.wait().expect("the end of cat");
+
+        assert!(!found.is_zombie && found.group == pid && found.parent == std::process::id());
+        assert!(is_listed);
+        let program = program.expect("its program");
+        assert!(program.name == "cat" && program.args == ["cat"], "{program:?}");
+        assert!(membership(pid).is_none());
     }
 }
