@@ -7,8 +7,9 @@ mod support;
 use std::time::{Duration, Instant};
 
 use kpty::session::{Integration, Session};
+use tokio::sync::oneshot;
 
-use crate::support::{Bare, Home, percentile, runtime, talk};
+use crate::support::{Home, percentile, runtime, talk};
 
 const ROUNDS: usize = 1_000;
 
@@ -26,16 +27,17 @@ fn main() {
     });
 }
 
-/// `bash`, nothing else going on.
+/// Nothing else going on.
 async fn quiet(home: &Home) {
-    let mut bare = floor(home);
+    let bare = Floor::new(home);
     marked_floor(home);
-    let marked = home.session("/bin/bash", &[], Integration::Auto).await;
-    let typed = home.session("/bin/bash", &["--norc"], Integration::Off).await;
-    let plain = home.session("/bin/sh", &[], Integration::Off).await;
-    compare("at rest", &mut bare, &[("bash, marks", &marked), ("bash, sentinel", &typed), ("sh, sentinel", &plain)])
-        .await;
-    for session in [marked, typed, plain] {
+    for (what, shell, args, integration) in [
+        ("bash, marks", "/bin/bash", &[][..], Integration::Auto),
+        ("sh, sentinel", "/bin/sh", &[], Integration::Off),
+        ("bash, sentinel", "/bin/bash", &["--norc"], Integration::Off),
+    ] {
+        let session = home.session(shell, args, integration).await;
+        compare(what, &bare, &session).await;
         let _ = session.kill().await;
     }
     bare.end();
@@ -48,9 +50,9 @@ async fn under_flood(home: &Home) {
         for _ in 0..floods {
             noise.push(home.session("/bin/sh", &["-c", "yes"], Integration::Off).await);
         }
-        let mut bare = floor(home);
+        let bare = Floor::new(home);
         let marked = home.session("/bin/bash", &[], Integration::Auto).await;
-        compare(&format!("beside {floods} x yes"), &mut bare, &[("bash, marks", &marked)]).await;
+        compare(&format!("bash, marks, beside {floods} x yes"), &bare, &marked).await;
         bare.end();
         for session in noise.into_iter().chain([marked]) {
             let _ = session.kill().await;
@@ -85,34 +87,56 @@ fn marked_floor(home: &Home) {
     bare.end();
 }
 
-fn floor(home: &Home) -> Bare {
-    let mut bare = home.bare("/bin/bash", &["--norc"]);
-    bare.ask("echo READ\"\"Y\r", "READY");
-    bare
+/// A blocking read loop on a bare `bash`, on a thread of its own: it must not take one of the sessions' threads.
+struct Floor {
+    questions: std::sync::mpsc::Sender<Question>,
+    thread: std::thread::JoinHandle<()>,
 }
 
-/// Interleaved rounds of the floor and of sessions.
-async fn compare(what: &str, bare: &mut Bare, sessions: &[(&str, &Session)]) {
-    let mut floor = Vec::new();
-    let mut times: Vec<Vec<Duration>> = vec![Vec::new(); sessions.len()];
-    for (_, session) in sessions {
-        session.talk(talk("echo warm")).await.expect("a warm shell");
+/// What to type, what to read up to, and who wants to know how long that took.
+type Question = (String, String, oneshot::Sender<Duration>);
+
+impl Floor {
+    fn new(home: &Home) -> Self {
+        let mut bare = home.bare("/bin/bash", &["--norc"]);
+        let (questions, asked) = std::sync::mpsc::channel::<Question>();
+        let thread = std::thread::spawn(move || {
+            bare.ask("echo READ\"\"Y\r", "READY");
+            for (line, until, answer) in asked {
+                answer.send(bare.ask(&line, &until)).expect("somebody waits");
+            }
+            bare.end();
+        });
+        Self { questions, thread }
     }
+
+    async fn ask(&self, line: String, until: String) -> Duration {
+        let (answer, answered) = oneshot::channel();
+        self.questions.send((line, until, answer)).expect("the thread of the floor");
+        answered.await.expect("the thread of the floor")
+    }
+
+    fn end(self) {
+        drop(self.questions);
+        self.thread.join().expect("the thread of the floor");
+    }
+}
+
+/// Interleaved rounds of the floor and of a session: each begins while the other's shell draws its prompt.
+async fn compare(what: &str, bare: &Floor, session: &Session) {
+    let (mut floor, mut times) = (Vec::new(), Vec::new());
+    session.talk(talk("echo warm")).await.expect("a warm shell");
     for round in 0..ROUNDS {
         let line = format!("echo X{round}; echo SE\"\"NT{round}\r");
-        floor.push(tokio::task::block_in_place(|| bare.ask(&line, &format!("SENT{round}"))));
-        for ((_, session), times) in sessions.iter().zip(&mut times) {
-            let request = talk(&format!("echo X{round}"));
-            let began = Instant::now();
-            let answer = session.talk(request).await.expect("an answer");
-            times.push(began.elapsed());
-            assert_eq!((answer.output.text, answer.exit_code), (format!("X{round}"), Some(0)));
-        }
+        floor.push(bare.ask(line, format!("SENT{round}")).await);
+        let request = talk(&format!("echo X{round}"));
+        let began = Instant::now();
+        let answer = session.talk(request).await.expect("an answer");
+        times.push(began.elapsed());
+        assert_eq!((answer.output.text, answer.exit_code), (format!("X{round}"), Some(0)));
     }
     let (p50, p99) = (percentile(&mut floor, 0.5), percentile(&mut floor, 0.99));
-    println!("{:<34} {p50:>9.0} {p99:>9.0}", format!("{what}: blocking read"));
-    for ((name, _), times) in sessions.iter().zip(&mut times) {
-        let (a, b) = (percentile(times, 0.5), percentile(times, 0.99));
-        println!("{:<34} {a:>9.0} {b:>9.0} {:>7.2} {:>7.2}", format!("{what}: {name}"), a / p50, b / p99);
-    }
+    let (a, b) = (percentile(&mut times, 0.5), percentile(&mut times, 0.99));
+    println!("{:<34} {p50:>9.0} {p99:>9.0}", "blocking read");
+    println!("{what:<34} {a:>9.0} {b:>9.0} {:>7.2} {:>7.2}", a / p50, b / p99);
 }

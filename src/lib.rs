@@ -15,6 +15,7 @@ pub mod pty;
 pub mod recording;
 pub mod registry;
 pub mod replay;
+pub mod runtime;
 pub mod server;
 pub mod session;
 pub mod tools;

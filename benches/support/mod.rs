@@ -173,5 +173,5 @@ pub(crate) fn verdict(is_met: bool) -> &'static str {
 }
 
 pub(crate) fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime")
+    kpty::runtime::runtime().expect("a runtime")
 }

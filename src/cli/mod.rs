@@ -152,7 +152,7 @@ fn ask(question: impl Future<Output = Result<Outcome, Failure>>) -> Result<Outco
 
 /// The runtime that drives sessions.
 fn threaded_runtime() -> Result<Runtime, Error> {
-    Builder::new_multi_thread().enable_all().build().map_err(no_runtime)
+    crate::runtime::runtime().map_err(no_runtime)
 }
 
 fn no_runtime(cause: std::io::Error) -> Error {

@@ -131,7 +131,7 @@ impl Pty {
     pub fn new(started: Started) -> io::Result<(Self, Child)> {
         let Started { master, child, pid, terminal } = started;
         let end = End::new(pid, child)?;
-        let fd = watch(master, Interest::READABLE | Interest::WRITABLE)?;
+        let fd = watch(master, Interest::READABLE)?;
         Ok((Self { master: Arc::new(Master { fd, pid, terminal }) }, Child(end)))
     }
 
@@ -145,9 +145,11 @@ impl Pty {
         self.master.fd.readable().await.map(|mut guard| guard.retain_ready())
     }
 
-    /// Waits until there may be room to write.
+    /// Waits until there may be room to write. Watched on a descriptor of its own, and only while somebody waits: a
+    /// line editor reads one byte at a time, and each of them would wake the driver.
     pub async fn writable(&self) -> io::Result<()> {
-        self.master.fd.writable().await.map(|mut guard| guard.retain_ready())
+        let room = watch(self.master.fd.get_ref().try_clone()?, Interest::WRITABLE)?;
+        room.writable().await.map(|mut guard| guard.retain_ready())
     }
 
     /// Reads what is there. Zero bytes: nobody has the other side open any more.
@@ -166,7 +168,7 @@ impl Pty {
 
 impl Master {
     fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
-        self.fd.try_io(Interest::WRITABLE, |fd| Ok(rustix::io::write(fd, bytes)?))
+        Ok(rustix::io::write(self.fd.get_ref(), bytes)?)
     }
 }
 

@@ -23,6 +23,8 @@ use crate::ids::{CommandId, random_hex};
 
 /// How long a cancelled command may take to end.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a shell may take from the end of a command to its word where it is.
+const DIRECTORY_PATIENCE: Duration = Duration::from_millis(500);
 /// The key that our start-up file of fish binds to clearing the line.
 const FISH_CLEAR: &[u8] = b"\x1b[990~";
 /// Characters of what an unfinished command printed.
@@ -99,10 +101,16 @@ impl Session {
         let deadline = if was_starting { Instant::now() + request.timeout } else { deadline };
         let mut news = self.shared.news.subscribe();
         let mut progress = self.shared.progress.subscribe();
+        let was_in = self.shared.control.directory();
         let id = self.hand_over(&request, &ground, &sentinel).await?;
         let waiters = (&mut news, &mut progress);
         match self.until_end(id, &ground, deadline, waiters).await {
-            Waited::Ended => self.answer(id, sentinel.token(), request.all_raw),
+            Waited::Ended => {
+                if self.shared.control.directory() != was_in {
+                    self.until_told_where(&mut news).await;
+                }
+                self.answer(id, sentinel.token(), request.all_raw)
+            }
             Waited::Incomplete => Err(self.cancel_incomplete(id, &mut news).await),
             Waited::TimedOut => Err(self.time_out(id, &request, &mut news).await),
         }
@@ -183,6 +191,14 @@ impl Session {
                 () = tokio::time::sleep_until(deadline.into()) => {}
             }
         }
+    }
+
+    /// A marked shell tells where it is before its next prompt; one that has moved is given a moment to do so.
+    async fn until_told_where(&self, news: &mut watch::Receiver<u64>) {
+        let is_on_its_way = || self.shared.lock().shell.as_ref().is_some_and(|shell| shell.phase == Phase::Ended);
+        let told = async { while is_on_its_way() && news.changed().await.is_ok() {} };
+        // Without its word the last one holds.
+        let _ = tokio::time::timeout(DIRECTORY_PATIENCE, told).await;
     }
 
     /// The command has ended, also if it was interrupted and its shell told nobody.

@@ -2,34 +2,30 @@
 # The functions come before the user's files, so no alias is expanded into them; they keep to named builtins and [[ ]],
 # so that user functions, IFS, set -efu and noclobber do not reach them.
 
-# The end of a command, and a look at what belongs to the next prompt. It runs between every command and its answer, so it
-# is short, and parsed once. Descriptor 3 is standard output as the command left it.
-__kpty_end() {
-  __kpty_status=$?
-  [[ ${PWD-} == "${__kpty_pwd-}" && -t 3 ]] || __kpty_prepare
-  \builtin printf '\e]133;D;%s;k=@SECRET@\e\\' "$__kpty_status" >&3 || [[ 1 ]]
-}
-
-# Another directory, or standard output is no terminal any more: then the mark goes to the terminal itself. Not always,
-# because opening it waits for a lock of the whole system.
-__kpty_prepare() {
-  [[ -t 3 ]] || \builtin exec 3>/dev/tty || [[ 1 ]]
+# Where the shell is, if that is new. It comes after the end mark, because it is seldom new and the end is waited for.
+__kpty_move() {
   __kpty_pwd=${PWD-}
-  \builtin printf '\e]7;file://@SECRET@%s\e\\' "${__kpty_pwd//[[:cntrl:]]/?}" >&3 || [[ 1 ]]
+  \builtin printf '\e]7;file://@SECRET@%s\e\\' "${__kpty_pwd//[[:cntrl:]]/?}" >&0 || [[ 1 ]]
 }
 
-# Looks whether something else has been set since: what a wrong status or a lost start would come from.
-__kpty_check() {
-  [[ ${PS0-}${PS1-}${PS1@a}${PROMPT_COMMAND-} == "${__kpty_seen-}" ]] || __kpty_wrap "$__kpty_status"
+# Something is not as it was: the directory, or what a wrong status or a lost start would come from.
+__kpty_renew() {
+  [[ ${PWD-} == "${__kpty_pwd-}" ]] || __kpty_move
+  [[ ${PS0-}${PS1-}${PS1@a}${PROMPT_COMMAND-} == "${__kpty_set-}" ]] || __kpty_wrap "$__kpty_status"
+  __kpty_seen=${PWD-}${__kpty_set:-changes}
 }
 
 # The marks of the prompts and the hooks, put (back) in place.
 __kpty_wrap() {
   \builtin local __kpty_a='\[\e]133;A;$?;k=@SECRET@\e\\\]' __kpty_b='\[\e]133;B;k=@SECRET@\e\\\]' \
     __kpty_c='\e]133;C;k=@SECRET@\e\\' __kpty_p='\[\e]133;P;k=@SECRET@\e\\\]' \
-    __kpty_only=$'{\n__kpty_end\n__kpty_check\n} 3>&1 >/dev/null 2>&1' \
-    __kpty_first=$'{\n__kpty_end\n} 3>&1 >/dev/null 2>&1' __kpty_last=$'{\n__kpty_check\n} >/dev/null 2>&1' \
     __kpty_i __kpty_fixed=1
+  # The end mark runs between every command and its answer: it is one command, and no function. It goes where the shell
+  # reads from, which is the terminal also while standard output is a file.
+  \builtin local __kpty_end=$'__kpty_status=$?\n\\builtin printf \'\\e]133;D;%s;k=@SECRET@\\e\\\\\' "$__kpty_status" >&0\n'
+  \builtin local __kpty_check=$'[[ ${PWD-}${PS0-}${PS1-}${PS1@a}${PROMPT_COMMAND-} == "${__kpty_seen-}" ]] || __kpty_renew\n'
+  \builtin local __kpty_first=$'{\n'"$__kpty_end"'} >/dev/null 2>&1' __kpty_last=$'{\n'"$__kpty_check"'} >/dev/null 2>&1' \
+    __kpty_only=$'{\n'"$__kpty_end$__kpty_check"'} >/dev/null 2>&1'
   \builtin local -a __kpty_hooks
   if [[ ${PS1-} != "$__kpty_a"*"$__kpty_b" ]]; then
     if [[ ${PS1+x} && ${PS1@a} == *r* ]]; then
@@ -60,7 +56,7 @@ __kpty_wrap() {
   else
     PROMPT_COMMAND=("$__kpty_first" "${__kpty_hooks[@]}" "$__kpty_last")
   fi
-  __kpty_seen=${__kpty_fixed:+${PS0-}${PS1-}${PS1@a}${PROMPT_COMMAND-}}
+  __kpty_set=${__kpty_fixed:+${PS0-}${PS1-}${PS1@a}${PROMPT_COMMAND-}}
 }
 
 # Typed text comes from a program: an exclamation mark means itself. The secret stays out of exported functions.
@@ -68,7 +64,9 @@ __kpty_wrap() {
 __kpty_start() {
   if [[ BASH_VERSINFO[0] -gt 5 || BASH_VERSINFO[0] -eq 5 && BASH_VERSINFO[1] -ge 1 ]]; then
     \builtin set +H
-    \builtin export -nf __kpty_end __kpty_prepare __kpty_check __kpty_wrap
+    # A paste that is shown as a selection is drawn twice before it runs.
+    \builtin bind 'set enable-active-region off'
+    \builtin export -nf __kpty_move __kpty_renew __kpty_wrap
     __kpty_wrap ''
   fi
   \builtin unset -f __kpty_start

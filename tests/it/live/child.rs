@@ -82,7 +82,7 @@ struct Revealing {
 const REVEALING: [Revealing; 3] = [
     Revealing {
         shell: "/bin/bash",
-        backwards: r"declare -f __kpty_end | sed -n 's/.*k=\([0-9a-f]*\).*/\1/p' | head -n 1 | rev",
+        backwards: r"declare -f __kpty_wrap | sed -n 's/.*k=\([0-9a-f]*\).*/\1/p' | head -n 1 | rev",
         everything: &[
             "set",
             "declare -p",
@@ -157,4 +157,34 @@ fn startup_folder(cmdline: &str, environ: &str) -> PathBuf {
     let at = all.find(&prefix).unwrap_or_else(|| panic!("no folder in {all:?}"));
     let name = all[at + prefix.len()..].split(['/', '\0', '\'']).next().expect("a name");
     PathBuf::from(format!("{prefix}{name}"))
+}
+
+/// A shell tells where it is after the end of a command: the answer that waits for nothing more has it all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_knows_where_its_command_went() {
+    let home = Folder::new();
+    let rig = rig(&home);
+    for folder in ["one", "two", "two/three"] {
+        fs::create_dir(home.path().join(folder)).expect("a folder");
+    }
+    std::os::unix::fs::symlink(home.path().join("two"), home.path().join("link")).expect("a link");
+    fs::create_dir_all(home.path().join(".local/share/fish/generated_completions")).expect("a folder");
+    for shell in ["/bin/bash", "/usr/bin/zsh", "/usr/bin/fish", "/bin/sh"] {
+        let follows_links = shell == "/bin/sh";
+        let shell = rig.create(json!({ "shell": shell })).await;
+        for _ in 0..10 {
+            for (step, place) in
+                [("one", "one"), ("../two", "two"), ("three", "two/three"), ("../../link", "link"), ("..", "")]
+            {
+                let told = shell.talk(&format!("cd {step}")).await;
+                let place = if follows_links && place == "link" { "two" } else { place };
+                assert_eq!(
+                    told["cwd"],
+                    home.path().join(place).to_str().expect("UTF-8").trim_end_matches('/'),
+                    "{step}"
+                );
+            }
+        }
+    }
+    rig.end().await;
 }
