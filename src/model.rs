@@ -2,6 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use serde::{Deserialize, Serialize};
+
 /// What a session is used for and by whom. All of it is claimed by the caller, none of it proven.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Owner {
@@ -16,7 +18,8 @@ pub struct Owner {
 }
 
 /// What an agent is in its team.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Watches and unblocks others; its session is not killed by accident.
     Leader,
@@ -37,6 +40,45 @@ impl Role {
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Leader, Self::Worker].into_iter().find(|role| role.as_str() == name)
     }
+}
+
+/// Where a session lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// A terminal of this server.
+    Local,
+    /// A terminal of a desktop app, reached through its bridge.
+    Desktop,
+}
+
+/// A session as the registry tells it to others and keeps it on disk: the twelve fields of the wire.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionRecord {
+    /// Its name.
+    pub session_id: String,
+    /// Where it lives.
+    pub source: Source,
+    /// The bridge of a desktop session.
+    pub desktop_url: Option<String>,
+    /// What kind of program runs there: `shell`, or an agent's name.
+    pub cli_type: String,
+    /// The child; 0 when nobody told.
+    pub pid: u32,
+    /// When it was made, as [`iso_time`] writes it.
+    pub created_at: String,
+    /// When it was last heard of, as [`iso_time`] writes it.
+    pub last_heartbeat: String,
+    /// The agent that it belongs to.
+    pub owner_agent_id: Option<String>,
+    /// That agent's own session.
+    pub owner_session_id: Option<String>,
+    /// Leader or worker.
+    pub owner_role: Option<Role>,
+    /// A name for people.
+    pub label: Option<String>,
+    /// The session of Claude Code that runs there.
+    pub claude_code_session_id: Option<String>,
 }
 
 /// How a process ended.
