@@ -91,6 +91,24 @@ impl Client {
         Ok(Self { http, url })
     }
 
+    /// Where the server is.
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// How the server is; nothing when nobody listens there.
+    pub(super) async fn health(&self) -> Result<Option<Map<String, Value>>> {
+        let request = self.http.get(format!("{}/health", self.url)).timeout(CONNECT_PATIENCE);
+        let response = match request.send().await {
+            Err(error) if error.is_connect() => return Ok(None),
+            other => other.map_err(|error| self.problem(&error))?,
+        };
+        match response.json().await.map_err(|error| self.problem(&error))? {
+            Value::Object(health) if health.contains_key("version") => Ok(Some(health)),
+            _ => Err(Error::Server(format!("{} is not a kpty server", self.url))),
+        }
+    }
+
     /// Asks for an action that ends at once.
     pub(super) async fn call(&self, action: &str, parameters: Value) -> Result<Answer> {
         self.call_for(Duration::ZERO, action, parameters).await

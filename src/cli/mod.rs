@@ -3,15 +3,18 @@
 //! Exit codes are a contract with scripts; the help of each command and the README list them.
 
 mod client;
+mod doctor;
 mod duration;
 mod input;
 mod look;
+mod mcp_config;
 mod print;
 mod remote;
 mod replay;
 mod run;
 mod serve;
 mod sessions;
+mod status;
 mod talk;
 
 use std::future::Future;
@@ -75,6 +78,14 @@ enum Command {
     Resize(sessions::ResizeArguments),
     /// End a session and everything in it.
     Kill(sessions::KillArguments),
+    /// Say whether a server runs, and where.
+    Status(status::StatusArguments),
+    /// End a running server and its sessions.
+    Stop(status::StopArguments),
+    /// Check whether this machine has what kpty needs.
+    Doctor(doctor::DoctorArguments),
+    /// Print what to put into the settings of an MCP client.
+    McpConfig(mcp_config::McpConfigArguments),
     /// Print what the screen shows after a captured stream, or check a folder of fixtures.
     Replay(replay::ReplayArguments),
 }
@@ -141,6 +152,10 @@ fn carry_out(command: Command) -> Result<Outcome, Failure> {
         Command::Commands(arguments) => ask(look::commands(arguments)),
         Command::Resize(arguments) => ask(sessions::resize(arguments)),
         Command::Kill(arguments) => ask(sessions::kill(arguments)),
+        Command::Status(arguments) => ask(status::status(arguments)),
+        Command::Stop(arguments) => ask(status::stop(arguments)),
+        Command::Doctor(arguments) => ask(doctor::doctor(arguments)),
+        Command::McpConfig(arguments) => mcp_config::run(&arguments),
     }
 }
 

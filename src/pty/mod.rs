@@ -14,11 +14,11 @@ use std::path::PathBuf;
 
 use kpty_emulator::Size;
 
-pub use process::Program;
+pub use process::{Program, executable_name};
 #[cfg(unix)]
-pub use unix::{Child, Control, Pty, Started, raise_open_files_limit, start};
+pub use unix::{Child, Control, Pty, Started, open_files_limit, raise_open_files_limit, start};
 #[cfg(windows)]
-pub use windows::{Child, Control, Pty, Started, raise_open_files_limit, start};
+pub use windows::{Child, Control, Pty, Started, open_files_limit, raise_open_files_limit, start};
 
 /// What to start, and how.
 #[derive(Clone, Debug)]

@@ -86,6 +86,13 @@ pub(super) fn all() -> impl Iterator<Item = Membership> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter_map(membership)
 }
 
+/// The name of the file that a process runs; also where that file has been replaced since.
+pub fn executable_name(pid: u32) -> Option<String> {
+    let path = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    let name = path.file_name()?.to_str()?;
+    Some(name.strip_suffix(" (deleted)").unwrap_or(name).to_owned())
+}
+
 /// A file name without its folder and without the dash that marks a login shell.
 fn base_name(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -121,6 +128,7 @@ mod tests {
 
         assert!(!found.is_zombie && found.group == pid && found.parent == std::process::id());
         assert!(is_listed);
+        assert!(executable_name(std::process::id()).is_some_and(|name| name.starts_with("kpty")));
         let program = program.expect("its program");
         assert!(program.name == "cat" && program.args == ["cat"], "{program:?}");
         assert!(membership(pid).is_none());

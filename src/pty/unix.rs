@@ -355,6 +355,11 @@ fn os_signal(signal: Signal) -> OsSignal {
     }
 }
 
+/// How many files this process may have open.
+pub fn open_files_limit() -> Option<u64> {
+    getrlimit(Resource::Nofile).current
+}
+
 /// Allows as many open files as the system lets an ordinary process have: a session takes two.
 pub fn raise_open_files_limit() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);

@@ -232,5 +232,10 @@ impl Control {
     }
 }
 
+/// There is no such limit here.
+pub fn open_files_limit() -> Option<u64> {
+    None
+}
+
 /// Nothing to raise here.
 pub fn raise_open_files_limit() {}

@@ -150,5 +150,7 @@ async fn info() -> Json<Value> {
 async fn health(State(tools): State<Tools>) -> Json<Value> {
     let sessions = tools.registry().list();
     let alive = sessions.iter().filter(|session| session.exit().is_none()).count();
-    Json(json!({ "ok": true, "status": "healthy", "version": VERSION, "sessions": alive }))
+    Json(json!({
+        "ok": true, "status": "healthy", "version": VERSION, "pid": std::process::id(), "sessions": alive,
+    }))
 }

@@ -2,6 +2,7 @@
 
 mod cli;
 mod fixtures;
+mod life;
 mod live;
 mod replay;
 mod serve;

@@ -13,7 +13,9 @@ fn health_and_info_are_there_for_anybody() {
     let server = Server::start();
     let health = server.get("/health");
     assert_eq!(health.status, 200);
-    let expected = json!({ "ok": true, "status": "healthy", "version": env!("CARGO_PKG_VERSION"), "sessions": 0 });
+    let expected = json!({
+        "ok": true, "status": "healthy", "version": env!("CARGO_PKG_VERSION"), "pid": server.pid(), "sessions": 0,
+    });
     assert_eq!(health.json(), expected);
     server.create();
     assert_eq!(server.get("/health").json()["sessions"], 1);
