@@ -1,13 +1,13 @@
 //! `commands`: what was run in a session, and the output of one of them.
 
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Tools;
 use super::envelope::{Outcome, fields};
 use super::params::Params;
 use super::talk::{MAX_CHARS_CAP, millis};
-use super::text::cut_middle;
+use super::text::{Cut, clip_around, cut_middle};
 use crate::error::{Error, Result};
 use crate::guard::Redactor;
 use crate::ids::CommandId;
@@ -30,7 +30,12 @@ pub(super) const PARAMS: &[&str] = &[
 ];
 
 const LIMIT: usize = 20;
-const MAX_CHARS: usize = 8_000;
+/// Characters of an output in an answer: clients cut longer answers in their own way.
+pub(super) const MAX_CHARS: usize = 8_000;
+/// Characters of a command in an answer; `talk` takes much longer ones.
+const LINE_CHARS: usize = 200;
+/// What the number of a line costs in an answer.
+const NUMBER_CHARS: usize = 8;
 
 pub(super) enum Request {
     List { session: Session, limit: usize },
@@ -72,6 +77,9 @@ pub(super) struct Ran {
     omitted_chars: usize,
     omitted_lines: usize,
     evicted_lines: u64,
+    /// The call that gives what was left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<Value>,
 }
 
 /// Some lines of an output.
@@ -91,6 +99,9 @@ struct Selected {
     omitted_lines: usize,
     /// Lines at the beginning that the history no longer has.
     evicted_lines: u64,
+    /// The call that gives what was left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<Value>,
 }
 
 impl Request {
@@ -144,7 +155,7 @@ impl Listed {
         });
         Self {
             id: command.id.to_string(),
-            line: redactor.redact(&command.line).into_owned(),
+            line: clip_around(&redactor.redact(&command.line), (0, 0), LINE_CHARS),
             cwd: command.cwd.clone(),
             exit_code: end.and_then(|end| end.status),
             duration_ms: millis(command.age()),
@@ -162,8 +173,25 @@ impl Ran {
         let command = Listed::of(&session.command(id)?, &session.redactor());
         let output = session.output_of(id, max_chars).unwrap_or_default();
         let Output { text, truncated, omitted_chars, omitted_lines, evicted_lines, .. } = output;
-        Some(Self { command, output: text, truncated, omitted_chars, omitted_lines, evicted_lines })
+        let next = (omitted_chars > 0).then(|| {
+            let from = evicted_lines + head_lines(&text, max_chars);
+            rest(id, from, from + omitted_lines as u64)
+        });
+        Some(Self { command, output: text, truncated, omitted_chars, omitted_lines, evicted_lines, next })
     }
+}
+
+/// Whole lines in the head of a text that was cut in the middle.
+fn head_lines(text: &str, max_chars: usize) -> u64 {
+    text.chars().take(max_chars / 2).filter(|&c| c == '\n').count() as u64
+}
+
+/// The call that gives some lines of an output.
+fn rest(id: CommandId, from_line: u64, until_line: u64) -> Value {
+    json!({
+        "action": "commands", "command_id": id.to_string(), "from_line": from_line, "until_line": until_line,
+        "why": "lines that were left out; or ask again with more max_chars",
+    })
 }
 
 fn selected(session: &Session, id: CommandId, selection: &Selection, max_chars: usize) -> Result<Selected> {
@@ -173,21 +201,68 @@ fn selected(session: &Session, id: CommandId, selection: &Selection, max_chars: 
     let evicted = output.evicted_lines;
     let lines: Vec<&str> = if output.text.is_empty() { Vec::new() } else { output.text.split('\n').collect() };
     let chosen = selection.choose(&lines, evicted);
-    let text = chosen.iter().map(|(_, line)| *line).collect::<Vec<_>>().join("\n");
-    let cut = cut_middle(&text, max_chars);
-    let numbers: Vec<u64> = chosen.iter().map(|(number, _)| *number).collect();
-    let has_gaps = numbers.windows(2).any(|pair| pair[0] + 1 != pair[1]) || selection.pattern.is_some();
+    let selected_lines = chosen.len();
+    let is_gapped = |pair: &[(u64, &str)]| pair[0].0 + 1 != pair[1].0;
+    let has_gaps = chosen.windows(2).any(is_gapped) || selection.pattern.is_some();
+    let shown = if has_gaps { Shown::newest(&chosen, id, max_chars) } else { Shown::ends(&chosen, id, max_chars) };
     Ok(Selected {
         command,
         total_lines: evicted + lines.len() as u64,
-        selected_lines: numbers.len(),
-        line_numbers: has_gaps.then_some(numbers),
-        truncated: cut.omitted_chars > 0 || evicted > 0,
-        omitted_chars: cut.omitted_chars,
-        omitted_lines: cut.omitted_lines,
+        selected_lines,
+        line_numbers: shown.numbers,
+        truncated: shown.omitted_chars > 0 || evicted > 0,
+        omitted_chars: shown.omitted_chars,
+        omitted_lines: shown.omitted_lines,
         evicted_lines: evicted,
-        output: cut.text,
+        next: shown.next,
+        output: shown.text,
     })
+}
+
+/// What an answer has room for.
+struct Shown {
+    text: String,
+    numbers: Option<Vec<u64>>,
+    omitted_chars: usize,
+    omitted_lines: usize,
+    next: Option<Value>,
+}
+
+impl Shown {
+    /// Lines that follow one another: both ends.
+    fn ends(chosen: &[(u64, &str)], id: CommandId, max_chars: usize) -> Self {
+        let text = chosen.iter().map(|(_, line)| *line).collect::<Vec<_>>().join("\n");
+        let Cut { text, omitted_chars, omitted_lines } = cut_middle(&text, max_chars);
+        let next = chosen.first().filter(|_| omitted_chars > 0).map(|(first, _)| {
+            let from = first + head_lines(&text, max_chars);
+            rest(id, from, from + omitted_lines as u64)
+        });
+        Self { text, numbers: None, omitted_chars, omitted_lines, next }
+    }
+
+    /// Lines from here and there, each with its number: the newest. One is shown however long it is.
+    fn newest(chosen: &[(u64, &str)], id: CommandId, max_chars: usize) -> Self {
+        let cost = |line: &str| line.chars().count() + 1;
+        let mut left = max_chars;
+        let kept = chosen.iter().rev().take_while(|(_, line)| {
+            let needed = cost(line) + NUMBER_CHARS;
+            let fits = needed <= left || left == max_chars;
+            left = left.saturating_sub(needed);
+            fits
+        });
+        let (omitted, shown) = chosen.split_at(chosen.len() - kept.count());
+        let next = omitted.first().map(|(first, _)| {
+            let until = shown.first().map_or(0, |(number, _)| *number);
+            rest(id, *first, until)
+        });
+        Self {
+            text: shown.iter().map(|(_, line)| *line).collect::<Vec<_>>().join("\n"),
+            numbers: Some(shown.iter().map(|(number, _)| *number).collect()),
+            omitted_chars: omitted.iter().map(|(_, line)| cost(line)).sum(),
+            omitted_lines: omitted.len(),
+            next,
+        }
+    }
 }
 
 impl Selection {

@@ -36,6 +36,17 @@ pub(super) fn clip_around(line: &str, (start, end): (usize, usize), max_chars: u
     format!("{before}{}{after}", &line[from..until])
 }
 
+/// The end of a text, with a sign where something is missing.
+pub(super) fn end_of(text: String, max_chars: usize) -> String {
+    match text.chars().count().checked_sub(max_chars) {
+        None | Some(0) => text,
+        Some(omitted) => text.chars().skip(omitted).fold("…".to_owned(), |mut end, c| {
+            end.push(c);
+            end
+        }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,6 +58,13 @@ mod tests {
         assert_eq!((cut.omitted_chars, cut.omitted_lines), (11, 3));
         assert_eq!(cut_middle("日本", 2).text, "日本");
         assert_eq!(cut_middle("abc", 0).omitted_chars, 3);
+    }
+
+    #[test]
+    fn an_end_keeps_what_is_newest() {
+        for (text, expected) in [("", ""), ("abc", "abc"), ("abcd", "…bcd"), ("日本語の", "…本語の")] {
+            assert_eq!(end_of(text.to_owned(), 3), expected);
+        }
     }
 
     #[test]

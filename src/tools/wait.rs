@@ -5,10 +5,11 @@ use std::time::Duration;
 use kpty_emulator::MarkerId;
 use serde::Serialize;
 
-use super::commands::Ran;
+use super::commands::{MAX_CHARS, Ran};
 use super::envelope::ExitFields;
 use super::params::Params;
 use super::talk::{MAX_CHARS_CAP, millis};
+use super::text::{clip_around, end_of};
 use super::{Caller, Tools};
 use crate::config::LONGEST_TALK;
 use crate::error::{Error, Result};
@@ -36,8 +37,10 @@ pub(super) const PARAMS: &[&str] = &[
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Clients give up on a call that says nothing for a minute.
 pub(super) const LONGEST_SILENT_WAIT: Duration = Duration::from_secs(45);
-/// Characters of a command's output in an answer.
-const MAX_CHARS: usize = 60_000;
+/// Characters of a line in an answer; of a longer one the part that matched is shown.
+const LINE_CHARS: usize = 500;
+/// Characters of the screen's end in an answer.
+const TAIL_CHARS: usize = 2_000;
 
 pub(super) struct Request {
     session: Session,
@@ -113,14 +116,15 @@ impl Request {
             matched_text: None,
             command: None,
             exit: session.exit().map(ExitFields::from).unwrap_or_default(),
-            tail: waited.tail,
+            tail: end_of(waited.tail, TAIL_CHARS),
             marker_id: waited.marker.map(MarkerId::get),
             session_alive: session.exit().is_none(),
         };
         if let Ending::Appeared { line, text } = waited.ending {
             let found = wait.appears.as_ref().and_then(|pattern| pattern.find(&text));
-            answer.matched_text = found.map(|(start, end)| text[start..end].to_owned());
-            (answer.line, answer.line_text) = (Some(line), Some(text));
+            answer.matched_text = found.map(|(start, end)| clip_around(&text[start..end], (0, 0), LINE_CHARS));
+            answer.line_text = Some(clip_around(&text, found.unwrap_or_default(), LINE_CHARS));
+            answer.line = Some(line);
         }
         // Also when something else ended the wait: what the command has printed so far is what was waited for.
         answer.command = wait.command.and_then(|id| Ran::of(&session, id, max_chars));

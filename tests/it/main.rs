@@ -7,6 +7,7 @@ mod live;
 mod replay;
 mod serve;
 mod server;
+mod sizes;
 mod support;
 mod talk;
 mod tidy;
