@@ -3,6 +3,7 @@
 mod cli;
 mod fixtures;
 mod live;
+mod mcp;
 mod replay;
 mod serve;
 mod server;
