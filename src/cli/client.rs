@@ -79,7 +79,12 @@ pub(super) fn text<'a>(object: &'a Map<String, Value>, name: &str) -> &'a str {
 
 impl Client {
     pub(super) fn new(connection: &Connection) -> Result<Self> {
-        let url = connection.url.trim_end_matches('/');
+        Self::at(&connection.url)
+    }
+
+    /// A server by its address.
+    pub(super) fn at(url: &str) -> Result<Self> {
+        let url = url.trim_end_matches('/');
         let url = url.strip_suffix("/mcp").unwrap_or(url).to_owned();
         // A proxy for the outside world has no business with a server on this machine.
         let http = reqwest::Client::builder()
@@ -135,6 +140,28 @@ impl Client {
             let said = said.unwrap_or("it is not a kpty server, or another version of one");
             Error::Server(format!("{} refused the request ({status}): {said}", self.url))
         })
+    }
+
+    /// What a server says of its health.
+    pub(super) async fn health(&self, patience: Duration) -> Result<Value> {
+        let request = self.http.get(format!("{}/health", self.url)).timeout(patience);
+        let response = request.send().await.map_err(|error| self.problem(&error))?;
+        response.json().await.map_err(|error| self.problem(&error))
+    }
+
+    /// One message of the protocol, and whatever is answered.
+    pub(super) async fn post(
+        &self,
+        message: &Value,
+        patience: Duration,
+        header: Option<(&str, &str)>,
+    ) -> Result<Value> {
+        let mut request = self.http.post(format!("{}/mcp", self.url)).timeout(patience + ANSWER_PATIENCE).json(message);
+        if let Some((name, value)) = header {
+            request = request.header(name, value);
+        }
+        let response = request.send().await.map_err(|error| self.problem(&error))?;
+        response.json().await.map_err(|error| self.problem(&error))
     }
 
     fn problem(&self, error: &reqwest::Error) -> Error {

@@ -7,6 +7,7 @@ mod doctor;
 mod duration;
 mod input;
 mod look;
+mod mcp;
 mod mcp_config;
 mod print;
 mod remote;
@@ -54,6 +55,8 @@ struct Arguments {
 enum Command {
     /// Run the server: terminals for agents, over MCP.
     Serve(serve::ServeArguments),
+    /// Serve MCP on standard input and output, with a running server or without one.
+    Mcp(mcp::McpArguments),
     /// Run a program in a terminal of its own and print what it showed; needs no server.
     Run(run::RunArguments),
     /// List the sessions of a server.
@@ -140,6 +143,7 @@ fn carry_out(command: Command) -> Result<Outcome, Failure> {
     match command {
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Serve(arguments) => serve::run(arguments),
+        Command::Mcp(arguments) => mcp::run(arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::List(arguments) => ask(sessions::list(arguments)),
         Command::Create(arguments) => ask(sessions::create(arguments)),

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use serde_json::{Value, json};
 
 /// The largest body that is read. The longest thing anybody sends is a script to be typed.
-const MAX_BODY_BYTES: usize = 1 << 20;
+pub(super) const MAX_BODY_BYTES: usize = 1 << 20;
 /// How much of a body that is too large is read and thrown away, so that its sender comes to reading the answer.
 const MAX_DISCARDED_BYTES: usize = 16 << 20;
 
@@ -39,7 +39,7 @@ pub(super) async fn json_bytes(request: Request) -> Result<Vec<u8>, Refusal> {
 }
 
 /// A page of a foreign site may send plain text and forms without being asked; JSON it may not.
-fn is_json(headers: &HeaderMap) -> bool {
+pub(super) fn is_json(headers: &HeaderMap) -> bool {
     let Some(value) = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()) else { return false };
     let media_type = value.split(';').next().unwrap_or_default();
     media_type.trim().eq_ignore_ascii_case("application/json")

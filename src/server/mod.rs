@@ -7,7 +7,6 @@
 mod access;
 mod body;
 mod mcp;
-mod schema;
 mod state_dir;
 
 use std::future::Future;
@@ -17,7 +16,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::middleware;
-use axum::routing::{get, post};
+use axum::routing::{any, get};
 use axum::serve::ListenerExt;
 use axum::{Json, Router};
 use serde_json::{Value, json};
@@ -26,6 +25,10 @@ use tokio::sync::oneshot;
 
 use crate::error::{Error, Result};
 use crate::tools::Tools;
+#[cfg(feature = "conformance")]
+pub use mcp::conformance;
+pub use mcp::{Answer, Engine, SHOWS_PROGRESS_HEADER, TOOL_NAMES, ToolCall, serve_stdio};
+use mcp::{Folders, McpGate};
 use state_dir::Announcement;
 
 /// The version that answers and files carry.
@@ -35,6 +38,9 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const KILL_PATIENCE: Duration = Duration::from_secs(5);
 /// How long the last answers are given to reach their readers.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Where agents of the same project leave notices for one another, below its root.
+const PENDING_FOLDER: &str = "WORKING/pending_tasks";
 
 /// Where and for whom to listen.
 #[derive(Clone, Debug)]
@@ -65,6 +71,7 @@ pub struct Server {
     address: SocketAddr,
     reach: Reach,
     announcement: Option<Announcement>,
+    state_dir: Option<PathBuf>,
 }
 
 impl Server {
@@ -85,7 +92,7 @@ impl Server {
         let listener = TcpListener::bind(wanted).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         let announcement = folder.map(|folder| Announcement::write(folder, address.port(), VERSION)).transpose()?;
-        Ok(Self { listener, address, reach, announcement })
+        Ok(Self { listener, address, reach, announcement, state_dir: settings.state_dir.clone() })
     }
 
     /// Where it listens.
@@ -95,8 +102,10 @@ impl Server {
 
     /// Answers until `stop` comes; then ends all sessions and returns.
     pub async fn run(self, tools: Tools, stop: impl Future<Output = ()>) -> Result<()> {
-        let Self { listener, address, reach, announcement } = self;
-        let app = router(tools.clone(), access::Policy::new(address.port(), reach));
+        let Self { listener, address, reach, announcement, state_dir } = self;
+        let pending = tools.config().project_root.join(PENDING_FOLDER);
+        let gate = mcp::gate(tools.clone(), &Folders { state: state_dir, pending: Some(pending) });
+        let app = router(tools.clone(), gate.clone(), access::Policy::new(address.port(), reach));
         let listener = listener.tap_io(|stream| {
             // Answers are small and waited for. A connection without it is slower, not wrong.
             let _ = stream.set_nodelay(true);
@@ -119,6 +128,7 @@ impl Server {
             Ok(left) => tracing::warn!("these sessions would not end: {left:?}"),
             Err(_) => tracing::warn!("some sessions did not end in time"),
         }
+        gate.stop();
         if !serving.is_finished() && tokio::time::timeout(ANSWER_PATIENCE, &mut serving).await.is_err() {
             serving.abort();
         }
@@ -127,12 +137,12 @@ impl Server {
     }
 }
 
-fn router(tools: Tools, policy: access::Policy) -> Router {
+fn router(tools: Tools, gate: McpGate, policy: access::Policy) -> Router {
     Router::new()
         .route("/", get(info))
         .route("/health", get(health))
-        .route("/mcp", post(mcp::handle))
         .with_state(tools)
+        .route("/mcp", any(McpGate::handle).with_state(gate))
         .layer(middleware::from_fn_with_state(policy, access::check))
 }
 
@@ -142,8 +152,8 @@ async fn info() -> Json<Value> {
         "version": VERSION,
         "status": "ok",
         "mcp_endpoint": "/mcp",
-        "tools_count": 1,
-        "tools": [schema::TOOL],
+        "tools_count": TOOL_NAMES.len(),
+        "tools": TOOL_NAMES,
     }))
 }
 

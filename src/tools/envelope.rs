@@ -16,6 +16,13 @@ pub struct Reply {
     pub is_error: bool,
 }
 
+impl From<Error> for Reply {
+    /// What a call comes to that was refused before it became an action.
+    fn from(error: Error) -> Self {
+        reply(Err(error.into()))
+    }
+}
+
 /// An error, and what the answer has besides.
 pub(super) struct Failure {
     error: Error,

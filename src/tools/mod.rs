@@ -27,7 +27,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 pub use envelope::Reply;
-pub use schema::input_schema;
+pub use schema::{input_schema, input_schema_for};
 
 use crate::config::{Config, ScreenAccess};
 use crate::error::{Error, Result};

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::ACTIONS;
+use super::{ACTIONS, known_params};
 
 /// Name, type and meaning of every parameter of any action.
 const PARAMETERS: [(&str, &str, &str); 52] = [
@@ -62,14 +62,24 @@ const PARAMETERS: [(&str, &str, &str); 52] = [
 
 /// A JSON schema of the arguments of [`super::Tools::call`].
 pub fn input_schema() -> Value {
+    input_schema_for(&ACTIONS)
+}
+
+/// The same for some of the actions: only what they read.
+pub fn input_schema_for(actions: &[&str]) -> Value {
+    let is_read =
+        |name: &str| actions.iter().filter_map(|action| known_params(action)).any(|known| known.contains(&name));
     let mut properties = Map::new();
     for (name, kind, meaning) in PARAMETERS {
+        if name != "action" && !is_read(name) {
+            continue;
+        }
         let mut property = json!({ "description": meaning });
         if !kind.is_empty() {
             property["type"] = json!(kind);
         }
         match (name, kind) {
-            ("action", _) => property["enum"] = json!(ACTIONS),
+            ("action", _) => property["enum"] = json!(actions),
             (_, "array") => property["items"] = json!({ "type": "string" }),
             (_, "integer") => property["minimum"] = json!(0),
             _ => {}

@@ -4,6 +4,7 @@ mod cli;
 mod fixtures;
 mod life;
 mod live;
+mod mcp;
 mod replay;
 mod serve;
 mod server;

@@ -22,14 +22,16 @@ fn health_and_info_are_there_for_anybody() {
     let info = server.get("/").json();
     assert_eq!((&info["name"], &info["mcp_endpoint"]), (&json!("kpty"), &json!("/mcp")));
     assert_eq!(server.get("/nothing").status, 404);
-    let wrong_method = server.get("/mcp");
-    assert_eq!((wrong_method.status, wrong_method.header("allow")), (405, Some("POST")));
+    assert_eq!(info["tools"], json!(["k_pty", "k_pty_view"]));
+    // A stream is there for those who can read one.
+    assert_eq!(server.get("/mcp").status, 406);
+    assert_eq!(server.http("PUT", "/mcp", &[], b"").status, 405);
 }
 
 #[test]
-fn a_client_can_introduce_itself_and_see_the_tool() {
+fn a_client_can_introduce_itself_and_see_the_tools() {
     let server = Server::start();
-    for (asked, answered) in [("2024-11-05", "2024-11-05"), ("2025-06-18", "2025-06-18"), ("1999-01-01", "2025-06-18")]
+    for (asked, answered) in [("2024-11-05", "2024-11-05"), ("2025-06-18", "2025-06-18"), ("1999-01-01", "2025-11-25")]
     {
         let answer = server.rpc("initialize", json!({ "protocolVersion": asked, "capabilities": {} }));
         assert_eq!(answer["result"]["protocolVersion"], answered);
@@ -38,8 +40,12 @@ fn a_client_can_introduce_itself_and_see_the_tool() {
     }
     assert_eq!(server.rpc("ping", json!({}))["result"], json!({}));
     let list = server.rpc("tools/list", json!({}));
-    let [tool] = list["result"]["tools"].as_array().expect("a list").as_slice() else { panic!("{list}") };
-    assert_eq!(tool["name"], "k_pty");
+    let [tool, view] = list["result"]["tools"].as_array().expect("a list").as_slice() else { panic!("{list}") };
+    assert_eq!((&tool["name"], &view["name"]), (&json!("k_pty"), &json!("k_pty_view")));
+    assert_eq!(
+        (&tool["annotations"]["readOnlyHint"], &view["annotations"]["readOnlyHint"]),
+        (&json!(false), &json!(true))
+    );
     assert!(tool["description"].as_str().is_some_and(|text| text.len() < 1024));
     let schema = &tool["inputSchema"];
     assert_eq!((&schema["type"], &schema["required"]), (&json!("object"), &json!(["action"])));

@@ -46,7 +46,18 @@ impl Server {
 
     /// Starts it with variables and arguments besides.
     pub(crate) fn start_with(env: &[(&str, &str)], arguments: &[&str]) -> Self {
-        let state = Folder::new();
+        Self::start_in(Folder::new(), env, arguments)
+    }
+
+    /// Ends it as it is ended by a person, and starts it again on the same state folder.
+    pub(crate) fn restart(mut self) -> Self {
+        self.signal("TERM");
+        assert_eq!(self.end().code(), Some(0));
+        let state = std::mem::replace(&mut self.state, Folder::new());
+        Self::start_in(state, &[], &[])
+    }
+
+    fn start_in(state: Folder, env: &[(&str, &str)], arguments: &[&str]) -> Self {
         let mut command = command(["serve", "--port", "0", "--state-dir"]);
         command.arg(state.path().join("state")).args(arguments);
         command.env("KURORYUU_PTY_SHELL", "/bin/bash").env("KURORYUU_PROJECT_ROOT", state.path());

@@ -114,9 +114,12 @@ fn patterns_stay_with_the_guard() {
 
 #[test]
 fn each_library_has_one_home() {
-    for (library, homes) in
-        [("portable_pty", &["src/pty/"][..]), ("axum", &["src/server/"]), ("reqwest", &["src/cli/", "src/bridge/"])]
-    {
+    for (library, homes) in [
+        ("portable_pty", &["src/pty/"][..]),
+        ("axum", &["src/server/"]),
+        ("reqwest", &["src/cli/", "src/bridge/"]),
+        ("rmcp", &["src/server/mcp/"]),
+    ] {
         let is_home = |name: &str| homes.iter().any(|home| name.starts_with(home));
         assert_nowhere(&format!("only {homes:?} know {library}"), is_home, |line| has_word(line, library));
     }

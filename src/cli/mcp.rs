@@ -1,0 +1,147 @@
+//! `kpty mcp`: MCP on standard input and output, for clients that start their servers themselves.
+//!
+//! Where a server runs, calls go to it and sessions outlive this process. Where none runs, the sessions live in this
+//! process and end with it. Standard output belongs to the protocol.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::client::Client;
+use super::serve::stop_signal;
+use super::{Failure, Outcome, print};
+use crate::config::{Config, LONGEST_TALK};
+use crate::error::{Error, Result};
+use crate::pty;
+use crate::server::{Answer, Engine, SHOWS_PROGRESS_HEADER, TOOL_NAMES, ToolCall, serve_stdio};
+use crate::tools::{Reply, Tools};
+
+/// How long a server may take to say that it is one.
+const PROBE_PATIENCE: Duration = Duration::from_secs(5);
+/// How long sessions are given to end. A kill takes 3 s at most.
+const KILL_PATIENCE: Duration = Duration::from_secs(5);
+/// How long threads that are still busy are waited for at the end.
+const LAST_PATIENCE: Duration = Duration::from_secs(1);
+
+#[derive(Args)]
+#[command(after_help = "\
+If a server answers at the address, calls go to it, and its sessions go on when this ends. Otherwise the sessions live in
+this process and are ended with it. RUST_LOG sets what is logged to standard error.
+
+Examples:
+  claude mcp add kpty -- kpty mcp              in Claude Code
+  codex mcp add kpty -- kpty mcp               in Codex")]
+pub(super) struct McpArguments {
+    /// The server to use if it is there
+    #[arg(long, value_name = "URL", env = "KURORYUU_MCP_URL", default_value = "http://127.0.0.1:8100")]
+    url: String,
+
+    /// Never use a server; keep the sessions in this process
+    #[arg(long)]
+    alone: bool,
+}
+
+pub(super) fn run(arguments: McpArguments) -> std::result::Result<Outcome, Failure> {
+    print::log_problems();
+    pty::raise_open_files_limit();
+    let config = Config::from_env()?;
+    let runtime = super::threaded_runtime()?;
+    let served = runtime.block_on(serve(arguments, config));
+    runtime.shutdown_timeout(LAST_PATIENCE);
+    served?;
+    Ok(Outcome::Done)
+}
+
+async fn serve(arguments: McpArguments, config: Config) -> Result<()> {
+    let stop = stop_signal().map_err(|cause| Error::Server(format!("cannot listen for signals: {cause}")))?;
+    let client = Client::at(&arguments.url)?;
+    if !arguments.alone && is_server(&client).await {
+        tracing::info!("calls go to the server at {}", arguments.url);
+        return until(stop, serve_stdio(Remote(client))).await;
+    }
+    tracing::info!("no server at {}: sessions live in this process", arguments.url);
+    let tools = Tools::new(config);
+    let served = until(stop, serve_stdio(tools.clone())).await;
+    match tokio::time::timeout(KILL_PATIENCE, tools.shutdown()).await {
+        Ok(left) if left.is_empty() => {}
+        Ok(left) => tracing::warn!("these sessions would not end: {left:?}"),
+        Err(_) => tracing::warn!("some sessions did not end in time"),
+    }
+    served
+}
+
+/// Ends early, without complaint, when asked to.
+async fn until(stop: impl Future<Output = ()>, served: impl Future<Output = Result<()>>) -> Result<()> {
+    tokio::select! {
+        () = stop => Ok(()),
+        served = served => served,
+    }
+}
+
+/// It says that it is healthy, and it lets us see its tools.
+async fn is_server(client: &Client) -> bool {
+    let health = client.health(PROBE_PATIENCE).await;
+    // Others answer at this path too; only ours counts its sessions.
+    if !health.is_ok_and(|health| health["ok"] == true && health["sessions"].is_u64()) {
+        return false;
+    }
+    let question = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
+    let Ok(answer) = client.post(&question, PROBE_PATIENCE, None).await else { return false };
+    let tools = answer.pointer("/result/tools").and_then(Value::as_array);
+    let has = |name: &str| tools.is_some_and(|tools| tools.iter().any(|tool| tool["name"] == name));
+    let is_ours = TOOL_NAMES.into_iter().all(has);
+    if !is_ours {
+        tracing::warn!("the server does not let us use its tools; sessions live in this process");
+    }
+    is_ours
+}
+
+/// A server elsewhere. A call that is dropped hangs up, and the server ends its wait.
+struct Remote(Client);
+
+impl Engine for Remote {
+    fn call(&self, call: ToolCall) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
+        Box::pin(async move {
+            let ToolCall { tool, arguments, caller } = call;
+            let question = json!({
+                "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": tool, "arguments": arguments },
+            });
+            let header = caller.can_show_progress.then_some((SHOWS_PROGRESS_HEADER, "1"));
+            let answer = self.0.post(&question, LONGEST_TALK, header).await;
+            answer.and_then(|answer| read(&answer)).unwrap_or_else(|error| Reply::from(error).into())
+        })
+    }
+}
+
+/// The texts of a result.
+fn read(answer: &Value) -> Result<Answer> {
+    let content = answer.pointer("/result/content").and_then(Value::as_array);
+    let texts = content.map(|content| content.iter().filter_map(|block| block["text"].as_str()));
+    match texts.map(|texts| texts.map(str::to_owned).collect::<Vec<_>>()) {
+        Some(blocks) if !blocks.is_empty() => {
+            Ok(Answer { blocks, is_error: answer.pointer("/result/isError") == Some(&Value::Bool(true)) })
+        }
+        _ => {
+            let said = answer.pointer("/error/message").or_else(|| answer.get("error")).and_then(Value::as_str);
+            Err(Error::Server(format!("the server refused the call: {}", said.unwrap_or("it did not say why"))))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_passed_on_as_it_is() {
+        let content = json!([{ "type": "text", "text": "a" }, { "type": "text", "text": "{}" }]);
+        let answer = read(&json!({ "result": { "content": content, "isError": true } })).expect("an answer");
+        assert_eq!(answer, Answer { blocks: vec!["a".to_owned(), "{}".to_owned()], is_error: true });
+        for refused in [json!({}), json!({ "error": { "message": "no" } }), json!({ "ok": false, "error": "no" })] {
+            assert!(read(&refused).is_err(), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! The handler: protocol requests in, calls of the engine out.
+//!
+//! Only this file knows that a tool that failed is a *result* flagged as an error, while a request that makes no sense
+//! is a protocol error. Results are text, the action's JSON last, and nothing structured: some clients show a model
+//! only the structured part, where a screen reads badly.
+
+use std::convert::Infallible;
+use std::future::{Future, pending};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::request::Parts;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, ContentBlock,
+    CustomRequest, CustomResult, ErrorCode, Implementation, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,
+    ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+};
+use rmcp::service::{Peer, RequestContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+
+use super::SERVER_NAME;
+use super::engine::{Answer, Engine, ToolCall};
+use super::pending::Pending;
+use super::plain::{Plain, SESSION_HEADER};
+use super::published::{INSTRUCTIONS, Published, tool_named, tools};
+use crate::server::VERSION;
+use crate::tools::Caller;
+
+/// How often a client that waits is told that its call goes on. Clients give up after a minute of silence and more.
+const PROGRESS_EVERY: Duration = Duration::from_secs(5);
+/// Requests that are known; one of them with parameters that cannot be read is not an unknown method.
+const METHODS: [&str; 5] = ["initialize", "server/discover", "ping", "tools/list", "tools/call"];
+
+/// Answers one client, or many: clones are the same.
+#[derive(Clone)]
+pub(crate) struct Adapter {
+    engine: Arc<dyn Engine>,
+    tools: Arc<[Tool]>,
+    pending: Option<Pending>,
+}
+
+/// What is known of where a request comes from.
+#[derive(Default)]
+struct Origin {
+    /// The client's session.
+    session: Option<String>,
+    /// A client that can read only one JSON message: it must be sent nothing else.
+    is_plain: bool,
+    /// It shows progress by itself.
+    shows_progress: bool,
+}
+
+impl Origin {
+    fn of(context: &RequestContext<RoleServer>) -> Self {
+        let Some(parts) = context.extensions.get::<Parts>() else { return Self::default() };
+        match parts.extensions.get::<Plain>() {
+            Some(plain) => {
+                Self { session: plain.session.clone(), is_plain: true, shows_progress: plain.shows_progress }
+            }
+            None => {
+                let session = parts.headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok());
+                Self { session: session.map(str::to_owned), ..Self::default() }
+            }
+        }
+    }
+}
+
+impl Adapter {
+    pub(super) fn new(engine: impl Engine) -> Self {
+        Self { engine: Arc::new(engine), tools: tools().into_iter().map(tool).collect(), pending: None }
+    }
+
+    /// Notices in this folder are told.
+    pub(super) fn with_pending(self, folder: Option<PathBuf>) -> Self {
+        Self { pending: folder.map(Pending::new), ..self }
+    }
+
+    /// The answer, with a notice before its last block if there is one for the client's session.
+    async fn with_notice(&self, mut answer: Answer, session: Option<&str>) -> Answer {
+        let (Some(pending), Some(session)) = (&self.pending, session) else { return answer };
+        if let Some(notice) = pending.take(session).await {
+            answer.blocks.insert(answer.blocks.len().saturating_sub(1), notice);
+        }
+        answer
+    }
+}
+
+impl ServerHandler for Adapter {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new(SERVER_NAME, VERSION))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        self.tools.iter().find(|tool| tool.name == name).cloned()
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.tools.to_vec()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Some(tool) = tool_named(&request.name) else {
+            return Err(ErrorData::invalid_params(format!("Unknown tool: {}", request.name), None));
+        };
+        let origin = Origin::of(&context);
+        let token = context.meta.get_progress_token().filter(|_| !origin.is_plain);
+        let caller = Caller { can_show_progress: token.is_some() || origin.shows_progress };
+        let call = ToolCall { tool, arguments: request.arguments.unwrap_or_default(), caller };
+        let answer = tokio::select! {
+            answer = self.engine.call(call) => answer,
+            never = tell_progress(&context.peer, token) => match never {},
+            // Nobody reads this: the client is gone, or said that it wants no answer.
+            () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled by the client", None)),
+        };
+        let Answer { blocks, is_error } = self.with_notice(answer, origin.session.as_deref()).await;
+        let content = blocks.into_iter().map(ContentBlock::text).collect();
+        let result = if is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
+        Ok(result.into())
+    }
+
+    fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> impl Future<Output = Result<ListPromptsResult, ErrorData>> {
+        refused("prompts/list")
+    }
+
+    fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> impl Future<Output = Result<ListResourcesResult, ErrorData>> {
+        refused("resources/list")
+    }
+
+    fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> impl Future<Output = Result<ListResourceTemplatesResult, ErrorData>> {
+        refused("resources/templates/list")
+    }
+
+    fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> impl Future<Output = Result<CompleteResult, ErrorData>> {
+        refused("completion/complete")
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        match METHODS.contains(&request.method.as_str()) {
+            true => Err(ErrorData::invalid_params(format!("Invalid params for {}", request.method), None)),
+            false => Err(no_method(&request.method)),
+        }
+    }
+}
+
+/// Tells a client again and again that its call goes on, in seconds since it began. Never ends by itself.
+async fn tell_progress(peer: &Peer<RoleServer>, token: Option<ProgressToken>) -> Infallible {
+    let Some(token) = token else { return pending().await };
+    let begun = Instant::now();
+    let mut ticks = interval_at(begun + PROGRESS_EVERY, PROGRESS_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let seconds = ticks.tick().await.duration_since(begun).as_secs();
+        let progress = ProgressNotificationParam::new(token.clone(), seconds as f64)
+            .with_message(format!("still waiting, {seconds} s so far"));
+        if let Err(error) = peer.notify_progress(progress).await {
+            // A client that does not listen may still be there for the answer.
+            tracing::debug!("progress could not be told: {error}");
+        }
+    }
+}
+
+fn tool(published: Published) -> Tool {
+    let Published { name, title, description, schema, only_looks } = published;
+    let annotations = ToolAnnotations::with_title(title).read_only(only_looks).open_world(!only_looks);
+    let annotations = match only_looks {
+        true => annotations.destructive(false).idempotent(true),
+        false => annotations.destructive(true).idempotent(false),
+    };
+    Tool::new(name, description, schema).with_title(title).with_annotations(annotations)
+}
+
+fn no_method(name: &str) -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("Method not found: {name}"), None)
+}
+
+async fn refused<T>(method: &'static str) -> Result<T, ErrorData> {
+    Err(no_method(method))
+}

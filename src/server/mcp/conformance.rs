@@ -1,0 +1,387 @@
+//! Fixtures for the official conformance suite, behind the same gate, session store and access checks as the tools.
+//!
+//! The suite asks for tools, prompts and resources by name, so the tools of the program cannot pass it. Nothing here is
+//! part of the program.
+#![expect(deprecated, reason = "the suite tests what older versions of the protocol have")]
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::time::Duration;
+
+use axum::routing::any;
+use axum::{Router, middleware};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
+    CreateMessageRequestParams, ElicitRequestParams, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
+    Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
+    LoggingMessageNotificationParam, PaginatedRequestParams, ProgressNotificationParam, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig, SetLevelRequestParams,
+    SubscribeRequestParams, UnsubscribeRequestParams,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::{Gate, SESSIONS_FOLDER};
+use crate::error::{Error, Result};
+use crate::server::{Reach, access};
+
+/// One red pixel.
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
+/// No sound at all.
+const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
+/// How long the tools that take time take between two words.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A server for the suite that listens but does not answer yet.
+pub struct FixtureServer {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl FixtureServer {
+    /// Takes a free port.
+    pub async fn bind() -> Result<Self> {
+        let refused = |cause: std::io::Error| Error::Server(format!("cannot listen: {cause}"));
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
+        Ok(Self { listener, address })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers for ever; client sessions are kept in the folder.
+    pub async fn run(self, state: &Path) -> Result<()> {
+        let gate = Gate::new(Fixtures, Some(state.join(SESSIONS_FOLDER)));
+        let policy = access::Policy::new(self.address.port(), Reach::Loopback);
+        let app = Router::new()
+            .route("/mcp", any(Gate::<Fixtures>::handle).with_state(gate))
+            .layer(middleware::from_fn_with_state(policy, access::check));
+        axum::serve(self.listener, app).await.map_err(|cause| Error::Server(cause.to_string()))
+    }
+}
+
+#[derive(Clone)]
+struct Fixtures;
+
+/// A value of the protocol, written as it looks on the wire.
+fn wire<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
+    serde_json::from_value(value).map_err(|error| ErrorData::internal_error(error.to_string(), None))
+}
+
+fn text(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
+}
+
+fn image() -> Value {
+    json!({ "type": "image", "data": PNG, "mimeType": "image/png" })
+}
+
+fn resource(uri: &str, kind: &str, text: &str) -> Value {
+    json!({ "type": "resource", "resource": { "uri": uri, "mimeType": kind, "text": text } })
+}
+
+fn tools() -> Value {
+    let plain = [
+        "test_simple_text",
+        "test_image_content",
+        "test_audio_content",
+        "test_embedded_resource",
+        "test_multiple_content_types",
+        "test_tool_with_logging",
+        "test_error_handling",
+        "test_tool_with_progress",
+        "test_elicitation_sep1034_defaults",
+        "test_elicitation_sep1330_enums",
+        "test_reconnection",
+    ];
+    let mut tools: Vec<_> = plain
+        .map(|name| json!({ "name": name, "description": name, "inputSchema": { "type": "object" } }))
+        .into_iter()
+        .collect();
+    for (name, argument) in [("test_sampling", "prompt"), ("test_elicitation", "message")] {
+        let schema =
+            json!({ "type": "object", "properties": { argument: { "type": "string" } }, "required": [argument] });
+        tools.push(json!({ "name": name, "description": name, "inputSchema": schema }));
+    }
+    tools.push(json!({
+        "name": "json_schema_2020_12_tool",
+        "description": "Tool with JSON Schema 2020-12 features",
+        "inputSchema": {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "$defs": {
+                "address": {
+                    "type": "object",
+                    "properties": { "street": { "type": "string" }, "city": { "type": "string" } },
+                },
+            },
+            "properties": { "name": { "type": "string" }, "address": { "$ref": "#/$defs/address" } },
+            "additionalProperties": false,
+        },
+    }));
+    json!({ "tools": tools })
+}
+
+/// The question of an elicitation tool.
+fn question(tool: &str, message: &str) -> Value {
+    let options = json!([{ "const": "value1", "title": "First" }, { "const": "value2", "title": "Second" }]);
+    let words = json!(["option1", "option2", "option3"]);
+    let (properties, required) = match tool {
+        "test_elicitation_sep1034_defaults" => (
+            json!({
+                "name": { "type": "string", "default": "John Doe" },
+                "age": { "type": "integer", "default": 30 },
+                "score": { "type": "number", "default": 95.5 },
+                "status": { "type": "string", "enum": ["active", "inactive", "pending"], "default": "active" },
+                "verified": { "type": "boolean", "default": true },
+            }),
+            json!([]),
+        ),
+        "test_elicitation_sep1330_enums" => (
+            json!({
+                "untitledSingle": { "type": "string", "enum": words },
+                "titledSingle": { "type": "string", "oneOf": options },
+                "legacyEnum": {
+                    "type": "string",
+                    "enum": ["opt1", "opt2", "opt3"],
+                    "enumNames": ["Option One", "Option Two", "Option Three"],
+                },
+                "untitledMulti": { "type": "array", "items": { "type": "string", "enum": words } },
+                "titledMulti": { "type": "array", "items": { "anyOf": options } },
+            }),
+            json!([]),
+        ),
+        _ => (
+            json!({
+                "username": { "type": "string", "description": "User's response" },
+                "email": { "type": "string", "description": "User's email address" },
+            }),
+            json!(["username", "email"]),
+        ),
+    };
+    json!({
+        "mode": "form",
+        "message": message,
+        "requestedSchema": { "type": "object", "properties": properties, "required": required },
+    })
+}
+
+/// What a tool answers that needs nobody.
+fn content(tool: &str) -> Option<Value> {
+    Some(match tool {
+        "test_simple_text" => json!([text("This is a simple text response for testing.")]),
+        "test_image_content" => json!([image()]),
+        "test_audio_content" => json!([{ "type": "audio", "data": WAV, "mimeType": "audio/wav" }]),
+        "test_embedded_resource" => {
+            json!([resource("test://embedded-resource", "text/plain", "This is an embedded resource content.")])
+        }
+        "test_multiple_content_types" => json!([
+            text("Multiple content types test:"),
+            image(),
+            resource("test://mixed-content-resource", "application/json", r#"{"test":"data","value":123}"#),
+        ]),
+        "test_reconnection" => json!([text("Nobody had to come back.")]),
+        "json_schema_2020_12_tool" => json!([text("Called.")]),
+        _ => return None,
+    })
+}
+
+async fn log(context: &RequestContext<RoleServer>, words: &str) {
+    let message = LoggingMessageNotificationParam::new(LoggingLevel::Info, json!(words));
+    // The suite notices what does not arrive.
+    let _ = context.peer.notify_logging_message(message).await;
+}
+
+fn failed(error: impl std::fmt::Display) -> ErrorData {
+    ErrorData::internal_error(error.to_string(), None)
+}
+
+impl ServerHandler for Fixtures {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = json!({
+            "tools": {}, "prompts": {}, "resources": { "subscribe": true }, "logging": {}, "completions": {},
+        });
+        let capabilities: ServerCapabilities = serde_json::from_value(capabilities).unwrap_or_default();
+        ServerConfig::new(capabilities).with_server_info(Implementation::new("kpty-fixtures", "1"))
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        wire(tools())
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = request.arguments.unwrap_or_default();
+        let argument = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
+        let name = request.name.as_ref();
+        let content = match (content(name), name) {
+            (Some(content), _) => content,
+            (None, "test_tool_with_logging") => {
+                for words in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
+                    log(&context, words).await;
+                    tokio::time::sleep(PAUSE).await;
+                }
+                json!([text("Logged.")])
+            }
+            (None, "test_tool_with_progress") => {
+                for progress in [0.0, 50.0, 100.0] {
+                    if let Some(token) = context.meta.get_progress_token() {
+                        let told = ProgressNotificationParam::new(token, progress).with_total(100.0);
+                        context.peer.notify_progress(told).await.map_err(failed)?;
+                    }
+                    tokio::time::sleep(PAUSE).await;
+                }
+                json!([text("Progressed.")])
+            }
+            (None, "test_error_handling") => {
+                let words = "This tool intentionally returns an error for testing";
+                return Ok(wire::<CallToolResult>(json!({ "content": [text(words)], "isError": true }))?.into());
+            }
+            (None, "test_sampling") => {
+                let params: CreateMessageRequestParams = wire(json!({
+                    "messages": [{ "role": "user", "content": text(argument("prompt")) }],
+                    "maxTokens": 100,
+                }))?;
+                let answer = context.peer.create_message(params).await.map_err(failed)?;
+                let answer = serde_json::to_value(answer).map_err(failed)?;
+                json!([text(&format!("LLM response: {}", answer["content"]["text"].as_str().unwrap_or_default()))])
+            }
+            (None, "test_elicitation" | "test_elicitation_sep1034_defaults" | "test_elicitation_sep1330_enums") => {
+                let params: ElicitRequestParams = wire(question(name, argument("message")))?;
+                let answer = context.peer.create_elicitation(params).await.map_err(failed)?;
+                let answer = serde_json::to_value(answer).map_err(failed)?;
+                let (action, content) = (answer["action"].as_str().unwrap_or_default(), &answer["content"]);
+                json!([text(&format!("Elicitation completed: action={action}, content={content}"))])
+            }
+            _ => return Err(ErrorData::invalid_params(format!("Unknown tool: {name}"), None)),
+        };
+        Ok(wire::<CallToolResult>(json!({ "content": content, "isError": false }))?.into())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let resources =
+            [("static-text", "text/plain"), ("static-binary", "image/png"), ("watched-resource", "text/plain")];
+        let resources = resources.map(|(name, kind)| {
+            json!({ "uri": format!("test://{name}"), "name": name, "description": name, "mimeType": kind })
+        });
+        wire(json!({ "resources": resources }))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        wire(json!({
+            "resourceTemplates": [{
+                "uriTemplate": "test://template/{id}/data", "name": "template", "description": "by id",
+                "mimeType": "application/json",
+            }],
+        }))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let uri = request.uri.as_str();
+        let id = uri.strip_prefix("test://template/").and_then(|rest| rest.strip_suffix("/data"));
+        let mut content = match (uri, id) {
+            ("test://static-text", _) => {
+                json!({ "mimeType": "text/plain", "text": "This is the content of the static text resource." })
+            }
+            ("test://watched-resource", _) => json!({ "mimeType": "text/plain", "text": "Watched." }),
+            ("test://static-binary", _) => json!({ "mimeType": "image/png", "blob": PNG }),
+            (_, Some(id)) => {
+                let data = json!({ "id": id, "templateTest": true, "data": format!("Data for ID: {id}") });
+                json!({ "mimeType": "application/json", "text": data.to_string() })
+            }
+            _ => return Err(ErrorData::resource_not_found(format!("no resource {uri}"), None)),
+        };
+        content["uri"] = json!(uri);
+        Ok(wire::<ReadResourceResult>(json!({ "contents": [content] }))?.into())
+    }
+
+    async fn subscribe(&self, _: SubscribeRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        Ok(())
+    }
+
+    async fn unsubscribe(&self, _: UnsubscribeRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        Ok(())
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let argument = |name: &str| json!({ "name": name, "description": name, "required": true });
+        let prompt = |name: &str, arguments: &[&str]| {
+            let arguments: Vec<_> = arguments.iter().map(|name| argument(name)).collect();
+            json!({ "name": name, "description": name, "arguments": arguments })
+        };
+        wire(json!({
+            "prompts": [
+                prompt("test_simple_prompt", &[]),
+                prompt("test_prompt_with_arguments", &["arg1", "arg2"]),
+                prompt("test_prompt_with_embedded_resource", &["resourceUri"]),
+                prompt("test_prompt_with_image", &[]),
+            ],
+        }))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let arguments = serde_json::to_value(&request.arguments).map_err(failed)?;
+        let argument = |name: &str| arguments[name].as_str().unwrap_or_default().to_owned();
+        let contents = match request.name.as_str() {
+            "test_simple_prompt" => vec![text("This is a simple prompt for testing.")],
+            "test_prompt_with_arguments" => {
+                let words = format!("Prompt with arguments: arg1='{}', arg2='{}'", argument("arg1"), argument("arg2"));
+                vec![text(&words)]
+            }
+            "test_prompt_with_embedded_resource" => vec![
+                resource(&argument("resourceUri"), "text/plain", "Embedded resource content for testing."),
+                text("Please process the embedded resource above."),
+            ],
+            "test_prompt_with_image" => vec![image(), text("Please analyze the image above.")],
+            name => return Err(ErrorData::invalid_params(format!("no prompt {name}"), None)),
+        };
+        let messages: Vec<_> =
+            contents.into_iter().map(|content| json!({ "role": "user", "content": content })).collect();
+        Ok(wire::<GetPromptResult>(json!({ "messages": messages }))?.into())
+    }
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        wire(json!({ "completion": { "values": ["paris", "park"], "total": 2, "hasMore": false } }))
+    }
+
+    async fn set_level(&self, _: SetLevelRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! What carries a call out: the tools in this process, or another server. Knows no protocol.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use serde_json::{Map, Value};
+
+use super::published::{TOOL, VIEW_TOOL, is_looking};
+use crate::error::{Error, Result};
+use crate::tools::{Caller, Reply, Tools};
+
+/// Actions that only wait once they have begun: when the caller goes away, so does the wait.
+const WAITING_ACTIONS: [&str; 4] = ["talk", "run", "wait", "read"];
+
+/// One call of a tool.
+#[derive(Clone, Debug)]
+pub struct ToolCall {
+    /// One of [`super::TOOL_NAMES`].
+    pub tool: &'static str,
+    /// As the client gave them.
+    pub arguments: Map<String, Value>,
+    /// Who calls.
+    pub caller: Caller,
+}
+
+/// What came of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// Texts for the client, the action's own answer as JSON last.
+    pub blocks: Vec<String>,
+    /// It failed.
+    pub is_error: bool,
+}
+
+impl From<Reply> for Answer {
+    fn from(Reply { body, is_error }: Reply) -> Self {
+        Self { blocks: vec![Value::Object(body).to_string()], is_error }
+    }
+}
+
+/// Carries out calls.
+pub trait Engine: Send + Sync + 'static {
+    /// Always comes to an answer. A caller that goes away drops the future: a wait ends with it, but what changes
+    /// something is not left half done.
+    fn call(&self, call: ToolCall) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>>;
+}
+
+impl Engine for Tools {
+    fn call(&self, call: ToolCall) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
+        Box::pin(async move {
+            let ToolCall { tool, arguments, caller } = call;
+            if let Err(refused) = may(tool, &arguments) {
+                return Reply::from(refused).into();
+            }
+            if is_one_of(&arguments, &WAITING_ACTIONS) {
+                return Tools::call(self, &arguments, caller).await.into();
+            }
+            let tools = self.clone();
+            let task = tokio::spawn(async move { Tools::call(&tools, &arguments, caller).await });
+            match task.await {
+                Ok(reply) => reply.into(),
+                Err(error) => {
+                    tracing::error!("an action failed: {error}");
+                    let message = "the action failed inside the server; its log has the cause".to_owned();
+                    Reply::from(Error::Server(message)).into()
+                }
+            }
+        })
+    }
+}
+
+/// The tool for looking does nothing else.
+pub(super) fn may(tool: &str, arguments: &Map<String, Value>) -> Result<()> {
+    let action = action(arguments);
+    if tool != VIEW_TOOL || action.is_empty() || is_looking(&action) {
+        return Ok(());
+    }
+    let looking: Vec<_> = super::published::looking_actions().collect();
+    let problem = format!("{VIEW_TOOL} only looks: {}. For {action:?} use the tool {TOOL}", looking.join(", "));
+    Err(Error::invalid("action", problem))
+}
+
+/// The action as the tools compare it; empty where there is none, which they refuse themselves.
+fn action(arguments: &Map<String, Value>) -> String {
+    arguments.get("action").and_then(Value::as_str).unwrap_or_default().trim().to_lowercase()
+}
+
+fn is_one_of(arguments: &Map<String, Value>, actions: &[&str]) -> bool {
+    let action = action(arguments);
+    actions.contains(&action.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn arguments(action: Value) -> Map<String, Value> {
+        Map::from_iter([("action".to_owned(), action)])
+    }
+
+    #[test]
+    fn waits_are_known_however_they_are_written() {
+        for (action, expected) in [("talk", true), (" RUN ", true), ("wait", true), ("kill", false), ("", false)] {
+            assert_eq!(is_one_of(&arguments(json!(action)), &WAITING_ACTIONS), expected, "{action:?}");
+        }
+    }
+
+    #[test]
+    fn the_tool_for_looking_only_looks() {
+        for (action, expected) in [
+            (json!("list"), true),
+            (json!(" Term_Read "), true),
+            (json!("wait"), true),
+            (json!("kill"), false),
+            (json!("CREATE"), false),
+            (json!("talk"), false),
+            (json!("no such action"), false),
+            // Refused by the tools themselves.
+            (json!(""), true),
+            (json!(7), true),
+        ] {
+            let arguments = arguments(action);
+            assert_eq!(may(VIEW_TOOL, &arguments).is_ok(), expected, "{arguments:?}");
+            assert!(may(TOOL, &arguments).is_ok());
+        }
+        let message = may(VIEW_TOOL, &arguments(json!("kill"))).expect_err("kill changes something").to_string();
+        assert!(message.contains("k_pty_view only looks") && message.contains("use the tool k_pty"), "{message}");
+    }
+}

@@ -1,0 +1,370 @@
+//! The way in for HTTP: clients that speak the protocol go to one service, clients that only speak JSON to another.
+//!
+//! A client of the protocol names both media types in `Accept`; it gets sessions, streams and all errors as the
+//! protocol has them, untouched. Anybody else is *plain*: `POST` one JSON-RPC message, get one JSON message back; no
+//! handshake, no session, nothing to be kept alive. What a plain client leaves out is supplied, and its errors come as
+//! JSON-RPC with status 200.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use rmcp::ServerHandler;
+use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::SHOWS_PROGRESS_HEADER;
+use super::sessions::Sessions;
+use crate::ids::random_hex;
+use crate::server::body::{MAX_BODY_BYTES, is_json, json_bytes, refusal};
+
+/// The header with the id of a client session.
+pub(super) const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
+/// The longest id of a client session that is echoed.
+const MAX_SESSION_ID: usize = 200;
+/// What a plain client is taken to speak if it does not say.
+const OLDEST_VERSION: &str = "2024-11-05";
+/// The key by which a message of the stateless protocol is known.
+const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+/// Headers of the protocol; a plain client's do not count, because they may contradict its message.
+const PROTOCOL_HEADERS: [&str; 3] = ["mcp-protocol-version", "mcp-method", "mcp-name"];
+/// After so long without a word a client session is forgotten in memory, not on disk. It must be longer than any call:
+/// a silent call does not count as a word, and would be cut off.
+const IDLE_SESSION: Duration = Duration::from_secs(24 * 3_600);
+
+/// The mark of a request of a plain client.
+#[derive(Clone, Debug)]
+pub(super) struct Plain {
+    /// The client's session.
+    pub(super) session: Option<String>,
+    /// See [`SHOWS_PROGRESS_HEADER`].
+    pub(super) shows_progress: bool,
+}
+
+/// Both services over one handler.
+pub(crate) struct Gate<H> {
+    strict: StreamableHttpService<H, LocalSessionManager>,
+    plain: StreamableHttpService<H, NeverSessionManager>,
+    stopping: CancellationToken,
+}
+
+impl<H> Clone for Gate<H> {
+    fn clone(&self) -> Self {
+        Self { strict: self.strict.clone(), plain: self.plain.clone(), stopping: self.stopping.clone() }
+    }
+}
+
+impl<H: ServerHandler + Clone + Sync> Gate<H> {
+    /// Client sessions are kept in the folder, if there is one. A folder that cannot be used costs that and no more.
+    pub(super) fn new(handler: H, sessions_folder: Option<PathBuf>) -> Self {
+        let sessions = sessions_folder.and_then(|folder| match Sessions::open(folder) {
+            Ok(sessions) => Some(sessions),
+            Err(error) => {
+                tracing::warn!("client sessions will not survive a restart: {error}");
+                None
+            }
+        });
+        let stopping = CancellationToken::new();
+        // Names and origins are checked for all routes before a request comes here.
+        let config = StreamableHttpServerConfig::default()
+            .disable_allowed_hosts()
+            .disable_allowed_origins()
+            .with_json_response(true)
+            .with_max_request_body_bytes(MAX_BODY_BYTES)
+            .with_cancellation_token(stopping.clone());
+        let mut strict = config.clone().with_legacy_session_mode(true);
+        strict.session_store = sessions.map(|sessions| Arc::new(sessions) as _);
+        let plain = config.with_legacy_session_mode(false);
+        let handlers = |handler: &H| {
+            let handler = handler.clone();
+            move || Ok(handler.clone())
+        };
+        Self {
+            strict: StreamableHttpService::new(handlers(&handler), Arc::new(session_manager()), strict),
+            plain: StreamableHttpService::new(handlers(&handler), Arc::new(NeverSessionManager::default()), plain),
+            stopping,
+        }
+    }
+
+    /// Ends all streams: nobody is going to say anything more.
+    pub(crate) fn stop(&self) {
+        self.stopping.cancel();
+    }
+
+    /// Answers one request.
+    pub(crate) async fn handle(State(gate): State<Self>, request: Request) -> Response {
+        if request.method() == Method::POST && !is_json(request.headers()) {
+            return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json")
+                .into_response();
+        }
+        if request.method() != Method::POST || accepts_streams(request.headers()) {
+            return gate.strict.handle(request).await.map(Body::new);
+        }
+        let session = session_header(request.headers());
+        let mut response = gate.handle_plain(request, session.as_ref()).await;
+        if let Some(session) = session {
+            response.headers_mut().insert(SESSION_HEADER, session);
+        }
+        response
+    }
+
+    async fn handle_plain(&self, request: Request, session: Option<&HeaderValue>) -> Response {
+        let (mut parts, body) = request.into_parts();
+        let headers = parts.headers.clone();
+        let bytes = match json_bytes(Request::from_parts(parts.clone(), body)).await {
+            Ok(bytes) => bytes,
+            Err(refusal) => return refusal.into_response(),
+        };
+        let message = match read_message(&bytes) {
+            Ok(Message::OneWay) => return StatusCode::ACCEPTED.into_response(),
+            Ok(Message::Request(message)) => message,
+            Err(Fault { id, code, message }) => {
+                let error = json!({ "code": code, "message": message });
+                return Json(json!({ "jsonrpc": "2.0", "id": id, "error": error })).into_response();
+            }
+        };
+        if !is_stateless_protocol(&message) {
+            for name in PROTOCOL_HEADERS {
+                parts.headers.remove(name);
+            }
+        }
+        let body = Value::Object(message).to_string();
+        for name in [header::TRANSFER_ENCODING, SESSION_HEADER] {
+            parts.headers.remove(name);
+        }
+        let both = HeaderValue::from_static("application/json, text/event-stream");
+        parts.headers.insert(header::ACCEPT, both);
+        parts.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+        parts.extensions.insert(Plain {
+            session: session.and_then(|id| id.to_str().ok()).map(str::to_owned),
+            shows_progress: headers.contains_key(SHOWS_PROGRESS_HEADER),
+        });
+        self.plain.handle(Request::from_parts(parts, Body::from(body))).await.map(Body::new)
+    }
+}
+
+fn session_manager() -> LocalSessionManager {
+    let mut config = SessionConfig::default();
+    config.keep_alive = Some(IDLE_SESSION);
+    let mut manager = LocalSessionManager::default();
+    manager.session_config = config;
+    manager
+}
+
+/// The protocol demands that its clients can read both.
+fn accepts_streams(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let accepted = accepted.collect::<Vec<_>>().join(",").to_ascii_lowercase();
+    accepted.contains("application/json") && accepted.contains("text/event-stream")
+}
+
+/// The caller's own session id, or a new one. Nothing is kept under it.
+fn session_header(headers: &HeaderMap) -> Option<HeaderValue> {
+    let given = headers.get(SESSION_HEADER).filter(|id| !id.is_empty() && id.len() <= MAX_SESSION_ID).cloned();
+    given.or_else(|| HeaderValue::from_str(&format!("session_{}", random_hex())).ok())
+}
+
+/// A protocol error, and the id it answers.
+#[derive(Debug, PartialEq)]
+struct Fault {
+    id: Value,
+    code: i32,
+    message: String,
+}
+
+impl Fault {
+    fn request(id: Value, problem: &str) -> Self {
+        Self { id, code: -32600, message: format!("Invalid Request: {problem}") }
+    }
+
+    fn params(id: Value, problem: &str) -> Self {
+        Self { id, code: -32602, message: format!("Invalid params: {problem}") }
+    }
+}
+
+/// What a message turned out to be.
+#[derive(Debug, PartialEq)]
+enum Message {
+    /// Somebody waits for the answer. All is there that the protocol wants.
+    Request(Map<String, Value>),
+    /// Nobody waits: a notification, or an answer to something we never ask.
+    OneWay,
+}
+
+fn read_message(bytes: &[u8]) -> Result<Message, Fault> {
+    let parse_error = || Fault { id: Value::Null, code: -32700, message: "Parse error: invalid JSON".to_owned() };
+    let mut message = match serde_json::from_slice(bytes).map_err(|_| parse_error())? {
+        Value::Object(message) => message,
+        Value::Array(_) => return Err(Fault::request(Value::Null, "batches are not supported")),
+        _ => return Err(Fault::request(Value::Null, "a message is an object")),
+    };
+    let known_id = message.get("id").filter(|id| id.is_string() || id.is_i64()).cloned();
+    let id = known_id.clone().unwrap_or_default();
+    if message.get("jsonrpc") != Some(&json!("2.0")) {
+        return Err(Fault::request(id, "missing jsonrpc 2.0"));
+    }
+    let method = match message.get("method") {
+        Some(Value::String(method)) => method.clone(),
+        None if message.contains_key("result") || message.contains_key("error") => return Ok(Message::OneWay),
+        _ => return Err(Fault::request(id, "missing method")),
+    };
+    if method.starts_with("notifications/") {
+        return Ok(Message::OneWay);
+    }
+    if known_id.is_none() {
+        return Err(Fault::request(Value::Null, "a request needs an id, a string or a whole number"));
+    }
+    let mut params = match message.remove("params") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(params)) => params,
+        Some(_) => return Err(Fault::params(id, "an object is expected")),
+    };
+    match method.as_str() {
+        "initialize" => params = introduction(&params),
+        "tools/call" => check_call(&id, &mut params)?,
+        _ => {}
+    }
+    drop_progress_token(&mut params);
+    if !params.is_empty() {
+        message.insert("params".to_owned(), Value::Object(params));
+    }
+    Ok(Message::Request(message))
+}
+
+/// What a client says of itself, with what it left out. It is not kept, so what is wrong in it does no harm.
+fn introduction(given: &Map<String, Value>) -> Map<String, Value> {
+    let text = |value: Option<&Value>, otherwise: &str| value.and_then(Value::as_str).unwrap_or(otherwise).to_owned();
+    let client = given.get("clientInfo");
+    let about = |name: &str, otherwise: &str| text(client.and_then(|client| client.get(name)), otherwise);
+    let params = json!({
+        "protocolVersion": text(given.get("protocolVersion"), OLDEST_VERSION),
+        "capabilities": {},
+        "clientInfo": { "name": about("name", "unknown"), "version": about("version", "0") },
+    });
+    match params {
+        Value::Object(params) => params,
+        _ => Map::new(),
+    }
+}
+
+fn check_call(id: &Value, params: &mut Map<String, Value>) -> Result<(), Fault> {
+    match params.get("name") {
+        Some(Value::String(name)) if !name.is_empty() => {}
+        _ => return Err(Fault::params(id.clone(), "missing tool name")),
+    }
+    match params.get("arguments") {
+        None | Some(Value::Object(_)) => Ok(()),
+        Some(Value::Null) => {
+            params.remove("arguments");
+            Ok(())
+        }
+        Some(_) => Err(Fault::params(id.clone(), "arguments is an object")),
+    }
+}
+
+/// A client that reads one message must not be promised more.
+fn drop_progress_token(params: &mut Map<String, Value>) {
+    match params.get_mut("_meta") {
+        Some(Value::Object(meta)) => {
+            meta.remove("progressToken");
+        }
+        _ => {
+            params.remove("_meta");
+        }
+    }
+}
+
+fn is_stateless_protocol(message: &Map<String, Value>) -> bool {
+    message.get("params").and_then(|params| params.get("_meta")?.get(VERSION_KEY)).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::LONGEST_TALK;
+
+    #[test]
+    fn messages_are_told_apart() {
+        for (text, expected) in [
+            (r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#, Ok(None)),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, Ok(None)),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, Ok(Some(json!(1)))),
+            (r#"{"jsonrpc":"2.0","id":"a","method":"ping","params":null}"#, Ok(Some(json!("a")))),
+            ("", Err((Value::Null, -32700))),
+            ("{", Err((Value::Null, -32700))),
+            ("\"x\"", Err((Value::Null, -32600))),
+            (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, Err((Value::Null, -32600))),
+            (r#"{"id":7,"method":"ping"}"#, Err((json!(7), -32600))),
+            (r#"{"jsonrpc":"1.0","id":7,"method":"ping"}"#, Err((json!(7), -32600))),
+            (r#"{"jsonrpc":"2.0","id":7}"#, Err((json!(7), -32600))),
+            (r#"{"jsonrpc":"2.0","id":7,"method":3}"#, Err((json!(7), -32600))),
+            (r#"{"jsonrpc":"2.0","method":"ping"}"#, Err((Value::Null, -32600))),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, Err((Value::Null, -32600))),
+            (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, Err((Value::Null, -32600))),
+            (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, Err((Value::Null, -32600))),
+            (r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}"#, Err((json!(7), -32602))),
+            (r#"{"jsonrpc":"2.0","id":7,"method":"tools/call"}"#, Err((json!(7), -32602))),
+            (r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":""}}"#, Err((json!(7), -32602))),
+        ] {
+            let got = match read_message(text.as_bytes()) {
+                Ok(Message::OneWay) => Ok(None),
+                Ok(Message::Request(message)) => Ok(message.get("id").cloned()),
+                Err(Fault { id, code, .. }) => Err((id, code)),
+            };
+            assert_eq!(got, expected, "{text}");
+        }
+    }
+
+    fn read(text: &str) -> Value {
+        match read_message(text.as_bytes()) {
+            Ok(Message::Request(message)) => Value::Object(message),
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_is_supplied() {
+        let message = read(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":7}}"#);
+        assert_eq!(message["params"]["protocolVersion"], "2024-11-05");
+        assert_eq!(message["params"]["capabilities"], json!({}));
+        assert!(message["params"]["clientInfo"]["name"].is_string());
+        let message = read(
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call",
+                "params":{"name":"k_pty","arguments":null,"_meta":{"progressToken":1,"x":2}}}"#,
+        );
+        assert_eq!(message["params"], json!({ "name": "k_pty", "_meta": { "x": 2 } }));
+        assert_eq!(read(r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":null}"#).get("params"), None);
+    }
+
+    #[test]
+    fn only_clients_that_read_both_get_streams() {
+        for (values, expected) in [
+            (&["application/json, text/event-stream"][..], true),
+            (&["text/event-stream;q=0.5,Application/JSON"], true),
+            (&["application/json", "text/event-stream"], true),
+            (&["*/*"], false),
+            (&["application/json"], false),
+            (&["text/event-stream"], false),
+            (&[], false),
+        ] {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(header::ACCEPT, value.parse().expect("a header value"));
+            }
+            assert_eq!(accepts_streams(&headers), expected, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn a_client_session_outlives_every_call() {
+        assert!(session_manager().session_config.keep_alive.is_none_or(|idle| idle > 2 * LONGEST_TALK));
+    }
+}
