@@ -3,6 +3,7 @@
 //! A value that cannot be meant stops the start, and all of them are named at once.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use kpty_emulator::{MAX_COLS, MAX_ROWS, Size};
 
 use crate::error::{Error, Result};
+use crate::model::Role;
 
 /// The longest a `talk` waits for its command.
 pub const LONGEST_TALK: Duration = Duration::from_secs(3_600);
@@ -40,6 +42,47 @@ impl ScreenAccess {
     }
 }
 
+/// Words that mean yes, and words that mean no.
+const YES_AND_NO: [(&str, bool); 6] =
+    [("1", true), ("true", true), ("yes", true), ("0", false), ("false", false), ("no", false)];
+
+/// A text that is compared and never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Keeps a text from being shown.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text, to compare it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// Which agent this server was started for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// `KURORYUU_AGENT_ID`: the agent.
+    pub agent_id: Option<String>,
+    /// `KURORYUU_SESSION_ID`: its own session.
+    pub session_id: Option<String>,
+    /// `KURORYUU_CLI_TYPE`: the kind of program that it is.
+    pub cli_type: Option<String>,
+    /// `KURORYUU_IS_LEADER`: it leads.
+    pub is_leader: bool,
+    /// `KURORYUU_AGENT_ROLE`: `leader` says the same; other words are roles that we do not know.
+    pub role: Option<Role>,
+}
+
 /// All settings, each with its documented default.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -61,6 +104,12 @@ pub struct Config {
     pub spawns_at_once: usize,
     /// `KPTY_KEEP_DEAD_S`: how long a dead session stays readable.
     pub keep_dead: Duration,
+    /// Whom this server was started for.
+    pub identity: Identity,
+    /// `KURORYUU_INTERNAL_SECRET`: lets other services change owners.
+    pub internal_secret: Option<Secret>,
+    /// Hosts besides loopback where the bridge of a desktop may be.
+    pub allow_bridge: Vec<String>,
     /// The environment that sessions inherit.
     pub inherited: Vec<(OsString, OsString)>,
 }
@@ -78,6 +127,9 @@ impl Default for Config {
             max_sessions: 1_000,
             spawns_at_once: SPAWNS_AT_ONCE as usize,
             keep_dead: Duration::from_secs(600),
+            identity: Identity::default(),
+            internal_secret: None,
+            allow_bridge: Vec::new(),
             inherited: std::env::vars_os().collect(),
         }
     }
@@ -109,6 +161,15 @@ impl Config {
             max_sessions: reader.number("KPTY_MAX_SESSIONS", 1..=100_000, 1_000) as usize,
             spawns_at_once: reader.number("KPTY_SPAWNS_AT_ONCE", 1..=64, SPAWNS_AT_ONCE) as usize,
             keep_dead: Duration::from_secs(reader.number("KPTY_KEEP_DEAD_S", 0..=86_400, 600)),
+            identity: Identity {
+                agent_id: reader.text("KURORYUU_AGENT_ID").map(str::to_owned),
+                session_id: reader.text("KURORYUU_SESSION_ID").map(str::to_owned),
+                cli_type: reader.text("KURORYUU_CLI_TYPE").map(str::to_owned),
+                is_leader: reader.flag("KURORYUU_IS_LEADER"),
+                role: reader.text("KURORYUU_AGENT_ROLE").and_then(|role| Role::from_name(&role.to_lowercase())),
+            },
+            internal_secret: reader.text("KURORYUU_INTERNAL_SECRET").map(Secret::new),
+            allow_bridge: Vec::new(),
             inherited: Vec::new(),
         };
         match reader.problems.is_empty() {
@@ -150,6 +211,16 @@ impl<'a> Reader<'a> {
                 default
             }
         }
+    }
+
+    /// Yes or no; no where nothing is said.
+    fn flag(&mut self, name: &str) -> bool {
+        let Some(text) = self.text(name) else { return false };
+        let word = YES_AND_NO.iter().find(|(word, _)| text.eq_ignore_ascii_case(word));
+        if word.is_none() {
+            self.problems.push(format!("{name}={text:?} is not 1, true, yes, 0, false or no"));
+        }
+        word.is_some_and(|(_, meaning)| *meaning)
     }
 
     fn folder(&mut self, name: &str) -> Option<PathBuf> {
@@ -198,6 +269,28 @@ mod tests {
         let config = config.expect("good values");
         assert_eq!((config.shell.as_str(), config.size.cols(), config.size.rows()), ("/bin/sh", 80, 24));
         assert_eq!((config.talk_timeout, config.keep_dead), (Duration::from_millis(500), Duration::ZERO));
+    }
+
+    #[test]
+    fn it_is_known_whom_the_server_is_for() {
+        let config = config(&[
+            ("KURORYUU_AGENT_ID", "a1"),
+            ("KURORYUU_SESSION_ID", "s1"),
+            ("KURORYUU_CLI_TYPE", "claude"),
+            ("KURORYUU_IS_LEADER", "Yes"),
+            ("KURORYUU_AGENT_ROLE", "Leader"),
+            ("KURORYUU_INTERNAL_SECRET", "hush"),
+        ]);
+        let config = config.expect("good values");
+        let identity = &config.identity;
+        assert_eq!((identity.agent_id.as_deref(), identity.session_id.as_deref()), (Some("a1"), Some("s1")));
+        assert_eq!((identity.cli_type.as_deref(), identity.is_leader), (Some("claude"), true));
+        assert_eq!(identity.role, Some(Role::Leader));
+        assert_eq!(config.internal_secret.as_ref().map(Secret::reveal), Some("hush"));
+        assert!(!format!("{:?}", config.internal_secret).contains("hush"));
+        let other = self::config(&[("KURORYUU_IS_LEADER", "0"), ("KURORYUU_AGENT_ROLE", "thinker")]);
+        assert_eq!(other.expect("a role that we do not know").identity, Identity::default());
+        self::config(&[("KURORYUU_IS_LEADER", "perhaps")]).expect_err("a word that we do not know");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use kpty_emulator::SizeError;
 
 use crate::ids::{CommandId, SessionId};
-use crate::model::ExitInfo;
+use crate::model::{ExitInfo, SessionQuery, SessionRecord};
 
 /// Shorthand for results of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -123,6 +123,19 @@ pub enum Error {
     NotAvailable(String),
     /// A leader's session is not killed by accident.
     LeaderProtected(SessionId),
+    /// No session has what is looked for.
+    NoMatch(Box<SessionQuery>),
+    /// Several sessions have it: none of them is chosen.
+    Ambiguous(Box<Ambiguous>),
+    /// The session belongs to somebody else.
+    AlreadyOwned {
+        /// Which session.
+        session: SessionId,
+        /// Who has it.
+        owner: String,
+    },
+    /// What is asked for needs the bridge of a desktop.
+    DesktopNotConnected(SessionId),
     /// The server could not be reached, or did not speak as expected.
     Server(String),
     /// What a server answered; its own code and message.
@@ -145,6 +158,17 @@ pub struct Exited {
     pub command: Option<CommandId>,
     /// Its output.
     pub partial_output: Option<String>,
+}
+
+/// Several sessions where one was meant.
+#[derive(Clone, Debug)]
+pub struct Ambiguous {
+    /// What was looked for.
+    pub query: SessionQuery,
+    /// Some that have it.
+    pub matches: Vec<SessionRecord>,
+    /// How many have it.
+    pub count: usize,
 }
 
 /// Why nothing may be typed.
@@ -220,12 +244,15 @@ pub enum ErrorCode {
     TermReadDisabled,
     PtyNotAvailable,
     LeaderProtected,
+    NotFound,
+    Ambiguous,
+    AlreadyOwned,
     Failed,
 }
 
 impl ErrorCode {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 24] = [
         Self::PtySessionNotFound,
         Self::MissingParam,
         Self::InvalidParam,
@@ -246,6 +273,9 @@ impl ErrorCode {
         Self::TermReadDisabled,
         Self::PtyNotAvailable,
         Self::LeaderProtected,
+        Self::NotFound,
+        Self::Ambiguous,
+        Self::AlreadyOwned,
         Self::Failed,
     ];
 
@@ -272,6 +302,9 @@ impl ErrorCode {
             Self::TermReadDisabled => "TERM_READ_DISABLED",
             Self::PtyNotAvailable => "PTY_NOT_AVAILABLE",
             Self::LeaderProtected => "LEADER_PROTECTED",
+            Self::NotFound => "NOT_FOUND",
+            Self::Ambiguous => "AMBIGUOUS",
+            Self::AlreadyOwned => "ALREADY_OWNED",
             Self::Failed => "FAILED",
         }
     }
@@ -307,8 +340,11 @@ impl Error {
             Self::Timeout(_) => ErrorCode::PtyTimeout,
             Self::Blocked { .. } => ErrorCode::DangerousCommandBlocked,
             Self::TermReadDisabled => ErrorCode::TermReadDisabled,
-            Self::NotAvailable(_) => ErrorCode::PtyNotAvailable,
+            Self::NotAvailable(_) | Self::DesktopNotConnected(_) => ErrorCode::PtyNotAvailable,
             Self::LeaderProtected(_) => ErrorCode::LeaderProtected,
+            Self::NoMatch(_) => ErrorCode::NotFound,
+            Self::Ambiguous(_) => ErrorCode::Ambiguous,
+            Self::AlreadyOwned { .. } => ErrorCode::AlreadyOwned,
             Self::File { .. } | Self::Recording { .. } | Self::Output(_) | Self::Server(_) | Self::Remote { .. } => {
                 ErrorCode::Failed
             }
@@ -363,6 +399,18 @@ impl fmt::Display for Error {
             Self::LeaderProtected(_) => {
                 f.write_str("This is a leader's session. To kill it all the same, give force: true")
             }
+            Self::NoMatch(query) => write!(f, "No PTY found for: {query}"),
+            Self::Ambiguous(ambiguous) => {
+                write!(f, "Multiple PTYs match query ({} found). Use more specific criteria.", ambiguous.count)
+            }
+            Self::AlreadyOwned { owner, .. } => {
+                write!(f, "The session belongs to {owner}. To take it all the same, give force: true")
+            }
+            Self::DesktopNotConnected(id) => write!(
+                f,
+                "{id} is a terminal of a desktop app, and desktop sessions are not connected yet. list, resolve, adopt \
+                 and disown work on it"
+            ),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Words that several layers share, as plain values.
 
+use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,26 @@ pub struct Owner {
     pub role: Option<Role>,
     /// A name for people.
     pub label: Option<String>,
+    /// The session of Claude Code that runs there.
+    pub claude_code_session_id: Option<String>,
+}
+
+impl Owner {
+    /// Takes over what is given; the rest stays.
+    pub fn update(&mut self, given: &Self) {
+        let texts = [
+            (&mut self.agent_id, &given.agent_id),
+            (&mut self.session_id, &given.session_id),
+            (&mut self.label, &given.label),
+            (&mut self.claude_code_session_id, &given.claude_code_session_id),
+        ];
+        for (mine, theirs) in texts {
+            if theirs.is_some() {
+                mine.clone_from(theirs);
+            }
+        }
+        self.role = given.role.or(self.role);
+    }
 }
 
 /// What an agent is in its team.
@@ -52,6 +73,21 @@ pub enum Source {
     Desktop,
 }
 
+impl Source {
+    /// The text on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Desktop => "desktop",
+        }
+    }
+
+    /// The reverse of [`Source::as_str`].
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Local, Self::Desktop].into_iter().find(|source| source.as_str() == name)
+    }
+}
+
 /// A session as the registry tells it to others and keeps it on disk: the twelve fields of the wire.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionRecord {
@@ -79,6 +115,39 @@ pub struct SessionRecord {
     pub label: Option<String>,
     /// The session of Claude Code that runs there.
     pub claude_code_session_id: Option<String>,
+}
+
+/// What is known of a session that is looked for. A session that has any of it is meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionQuery {
+    /// The agent that it belongs to.
+    pub agent_id: Option<String>,
+    /// That agent's own session.
+    pub owner_session_id: Option<String>,
+    /// Its name for people.
+    pub label: Option<String>,
+    /// The session of Claude Code that runs there.
+    pub claude_code_session_id: Option<String>,
+    /// The folder that its shell is in.
+    pub cwd: Option<String>,
+    /// A part of the command that was run there last.
+    pub last_command: Option<String>,
+}
+
+/// As clients know it: what is not given reads `None`, and the newer keys are named only when they are.
+impl fmt::Display for SessionQuery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "None".to_owned());
+        write!(f, "agent_id={}, owner_session_id={}", text(&self.agent_id), text(&self.owner_session_id))?;
+        let claude = text(&self.claude_code_session_id);
+        write!(f, ", label={}, claude_code_session_id={claude}", text(&self.label))?;
+        for (name, text) in [("cwd", &self.cwd), ("last_command", &self.last_command)] {
+            if let Some(text) = text {
+                write!(f, ", {name}={text}")?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// How a process ended.
@@ -111,6 +180,16 @@ pub fn iso_time(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}+00:00", rest / 3600, rest / 60 % 60, rest % 60)
 }
 
+/// The reverse of [`iso_time`]: exactly its form, and no moment before 1970.
+pub fn time_from_iso(text: &str) -> Option<SystemTime> {
+    let number = |from: usize, to: usize| text.get(from..to)?.parse::<u32>().ok().map(i64::from);
+    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+    let seconds = number(11, 13)? * 3_600 + number(14, 16)? * 60 + number(17, 19)?;
+    let seconds = Duration::from_secs(u64::try_from(day_number(year, month, day) * 86_400 + seconds).ok()?);
+    let time = UNIX_EPOCH.checked_add(seconds)?;
+    (iso_time(time) == text).then_some(time)
+}
+
 /// The Gregorian date of a day counted from 1970-01-01. Years are counted from March, so that a leap day is the last.
 fn civil(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
@@ -122,6 +201,14 @@ fn civil(days: i64) -> (i64, i64, i64) {
     let day = day_of_year - (153 * march_month + 2) / 5 + 1;
     let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+}
+
+/// The reverse of [`civil`].
+fn day_number(year: i64, month: i64, day: i64) -> i64 {
+    let (year, march_month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let day_of_year = (153 * march_month + 2) / 5 + day - 1;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
 }
 
 #[cfg(test)]
@@ -138,7 +225,12 @@ mod tests {
             (1_794_787_200, "2026-11-16T00:00:00+00:00"),
             (4_102_444_799, "2099-12-31T23:59:59+00:00"),
         ] {
-            assert_eq!(iso_time(UNIX_EPOCH + Duration::from_secs(seconds)), expected);
+            let time = UNIX_EPOCH + Duration::from_secs(seconds);
+            assert_eq!(iso_time(time), expected);
+            assert_eq!(time_from_iso(expected), Some(time));
+        }
+        for text in ["", "now", "2024-02-30T00:00:00+00:00", "2024-02-29T24:00:00+00:00", "2024-02-29T00:00:00Z"] {
+            assert_eq!(time_from_iso(text), None, "{text}");
         }
     }
 

@@ -42,12 +42,16 @@ pub(super) struct ServeArguments {
     /// Allow an address that other machines can reach: they can then run commands here
     #[arg(long)]
     allow_remote: bool,
+
+    /// Allow the bridge of a desktop on this host besides loopback; may be given several times
+    #[arg(long, value_name = "HOST")]
+    allow_bridge: Vec<String>,
 }
 
 pub(super) fn run(arguments: ServeArguments) -> Result<Outcome, Failure> {
     print::log_problems();
     pty::raise_open_files_limit();
-    let config = Config::from_env()?;
+    let config = Config { allow_bridge: arguments.allow_bridge, ..Config::from_env()? };
     let settings = ServerSettings {
         host: arguments.host,
         port: arguments.port,

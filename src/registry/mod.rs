@@ -1,13 +1,35 @@
 //! The table of sessions: who is there, how many may be, and how long the dead stay readable.
 //!
-//! One small task per session sleeps until the session ends, and then until it may be forgotten; nothing polls.
+//! This file holds the sessions of this server; those of desktop apps are in `desktop`, and what is told of both in
+//! `directory`. One small task per session sleeps until the session ends, and then until it may be forgotten; nothing
+//! polls.
+
+pub mod bridge_url;
+mod desktop;
+mod directory;
+mod events;
+mod fields;
+mod leaders;
+mod ownership;
+mod resolve;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use tokio::sync::Semaphore;
+use serde_json::{Value, json};
+use tokio::sync::{Semaphore, watch};
 use tokio::task::{AbortHandle, JoinSet};
+
+pub use desktop::{FORGOTTEN_AFTER, Listed, MAX_DESKTOP_SESSIONS, Registered, Registration, STALE_AFTER, Unregistered};
+pub use directory::Located;
+pub use events::{MAX_EVENTS, RegistryEvent};
+pub use fields::{MAX_TEXT, check_owner, check_text, is_session_id};
+pub use ownership::OwnerChange;
+
+use desktop::Desktops;
+use events::Events;
+use leaders::Leaders;
 
 use crate::error::{Error, Result};
 use crate::ids::SessionId;
@@ -29,6 +51,26 @@ pub struct Bounds {
     pub keep_dead: Duration,
 }
 
+/// What tells the time.
+pub type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
+
+/// What else a registry has to know.
+#[derive(Clone)]
+pub struct Setup {
+    /// Hosts besides loopback where the bridge of a desktop may be.
+    pub allow_bridge: Vec<String>,
+    /// The agent that this server was started for, when it leads.
+    pub own_leader: Option<String>,
+    /// What tells the time.
+    pub clock: Clock,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self { allow_bridge: Vec::new(), own_leader: None, clock: Arc::new(SystemTime::now) }
+    }
+}
+
 /// A handle to the table; clones are the same table.
 #[derive(Clone)]
 pub struct Registry {
@@ -37,6 +79,9 @@ pub struct Registry {
 
 struct Shared {
     bounds: Bounds,
+    setup: Setup,
+    /// Moves with every change that is worth keeping.
+    changed: watch::Sender<u64>,
     table: Mutex<Table>,
     spawns: Semaphore,
     kills: Semaphore,
@@ -50,10 +95,17 @@ struct Table {
     /// Sessions made so far, to list them in that order.
     made: u64,
     closed: bool,
+    desktop: Desktops,
+    leaders: Leaders,
+    events: Events,
 }
 
 struct Entry {
     session: Session,
+    /// What kind of program it is.
+    cli_type: String,
+    /// Somebody asked for its end.
+    is_wanted_dead: bool,
     order: u64,
     is_alive: bool,
     /// Waits for its end, and for the end of its remembrance.
@@ -65,14 +117,35 @@ impl Shared {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn now(&self) -> SystemTime {
+        (self.setup.clock)()
+    }
+
+    /// Writes down what happened. The change is told when the lock is free again: see [`Shared::tell`].
+    fn note(&self, table: &mut Table, event: &'static str, session_id: &str, details: Value) {
+        let details = details.as_object().cloned().unwrap_or_default();
+        table.events.push(RegistryEvent { at: self.now(), event, session_id: session_id.to_owned(), details });
+    }
+
+    /// Wakes whoever keeps the table on disk.
+    fn tell(&self) {
+        self.changed.send_modify(|count| *count += 1);
+    }
+
     fn on_death(&self, id: &SessionId) {
         let mut table = self.lock();
-        if let Some(entry) = table.entries.get_mut(id)
-            && entry.is_alive
-        {
-            entry.is_alive = false;
-            table.taken -= 1;
-        }
+        let is_closed = table.closed;
+        let Some(entry) = table.entries.get_mut(id).filter(|entry| entry.is_alive) else { return };
+        entry.is_alive = false;
+        let reason = match entry.is_wanted_dead {
+            true => "kill",
+            false if is_closed => "shutdown",
+            false => "exit",
+        };
+        table.taken -= 1;
+        self.note(&mut table, "session_killed", id.as_str(), json!({ "reason": reason }));
+        drop(table);
+        self.tell();
     }
 }
 
@@ -93,19 +166,33 @@ impl Drop for Reservation {
 impl Registry {
     /// An empty table.
     pub fn new(bounds: Bounds) -> Self {
-        let spawns = Semaphore::new(bounds.spawns_at_once);
-        let kills = Semaphore::new(KILLS_AT_ONCE);
-        Self { shared: Arc::new(Shared { bounds, table: Mutex::default(), spawns, kills }) }
+        Self::with(bounds, Setup::default())
     }
 
-    /// Makes a session. Goes on when the caller is gone: a program that was started must be somebody's.
-    pub async fn create(&self, new: NewSession) -> Result<Session> {
+    /// An empty table that knows more.
+    pub fn with(bounds: Bounds, setup: Setup) -> Self {
+        let spawns = Semaphore::new(bounds.spawns_at_once);
+        let kills = Semaphore::new(KILLS_AT_ONCE);
+        Self {
+            shared: Arc::new(Shared {
+                bounds,
+                setup,
+                changed: watch::Sender::new(0),
+                table: Mutex::default(),
+                spawns,
+                kills,
+            }),
+        }
+    }
+
+    /// Makes a session; `cli_type` says what kind of program it is. Goes on when the caller is gone: a program that was started must be somebody's.
+    pub async fn create(&self, new: NewSession, cli_type: String) -> Result<Session> {
         let reservation = self.reserve()?;
         let registry = self.clone();
         let made = tokio::spawn(async move {
             let _turn = registry.shared.spawns.acquire().await;
             let session = Session::spawn(new).await?;
-            registry.insert(reservation, session).await
+            registry.insert(reservation, session, cli_type).await
         });
         made.await.unwrap_or_else(|error| Err(Error::NotAvailable(error.to_string())))
     }
@@ -123,19 +210,30 @@ impl Registry {
         Ok(Reservation { shared: Arc::clone(&self.shared), is_used: false })
     }
 
-    async fn insert(&self, mut reservation: Reservation, session: Session) -> Result<Session> {
+    async fn insert(&self, mut reservation: Reservation, session: Session, cli_type: String) -> Result<Session> {
+        let owner = session.with_owner(|owner| owner.agent_id.clone());
+        let details = json!({ "source": "local", "cli_type": cli_type, "pid": session.pid(), "owner_agent_id": owner });
         let is_in = {
             let mut table = self.shared.lock();
             if !table.closed {
                 table.made += 1;
                 let undertaker = tokio::spawn(bury(Arc::downgrade(&self.shared), session.clone())).abort_handle();
-                let entry = Entry { session: session.clone(), order: table.made, is_alive: true, undertaker };
+                let entry = Entry {
+                    session: session.clone(),
+                    cli_type,
+                    is_wanted_dead: false,
+                    order: table.made,
+                    is_alive: true,
+                    undertaker,
+                };
+                self.shared.note(&mut table, "session_created", session.id().as_str(), details);
                 table.entries.insert(session.id().clone(), entry);
                 reservation.is_used = true;
             }
             !table.closed
         };
         if is_in {
+            self.shared.tell();
             return Ok(session);
         }
         // What would not die is in nobody's hands any more.
@@ -163,6 +261,9 @@ impl Registry {
     /// Kills a session, which stays readable. Goes on when the caller is gone.
     pub async fn kill(&self, session: &Session) -> Result<KillReport> {
         let (shared, session) = (Arc::clone(&self.shared), session.clone());
+        if let Some(entry) = shared.lock().entries.get_mut(session.id()) {
+            entry.is_wanted_dead = true;
+        }
         let killed = tokio::spawn(async move {
             let report = session.kill().await;
             if session.exit().is_some() {
@@ -180,6 +281,8 @@ impl Registry {
             entry.undertaker.abort();
             table.taken -= usize::from(entry.is_alive);
         }
+        drop(table);
+        self.shared.tell();
     }
 
     /// Kills all sessions, and takes no more. Returns those that would not die in time.

@@ -6,6 +6,7 @@
 pub mod commands;
 mod driver;
 mod evidence;
+mod facts;
 mod ground;
 pub mod input;
 pub mod integration;

@@ -6,11 +6,11 @@ use kpty_emulator::{MAX_COLS, MAX_ROWS, Size};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::owner::owner;
 use super::params::{Params, wrong_type};
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::model::{Owner, Role};
-use crate::registry::Registry;
+use crate::registry::{Registry, check_text};
 use crate::session::{Integration, NewSession};
 
 pub(super) const PARAMS: &[&str] = &[
@@ -25,14 +25,20 @@ pub(super) const PARAMS: &[&str] = &[
     "agent_id",
     "owner_session_id",
     "owner_role",
+    "claude_code_session_id",
+    "cli_type",
     "integration",
     "pager",
 ];
 
 const INTEGRATIONS: [(&str, Integration); 2] = [("auto", Integration::Auto), ("off", Integration::Off)];
-const ROLES: [(&str, Role); 2] = [("leader", Role::Leader), ("worker", Role::Worker)];
+/// The kind of program that a session is where nobody says.
+const CLI_TYPE: &str = "shell";
 
-pub(super) struct Request(NewSession);
+pub(super) struct Request {
+    new: NewSession,
+    cli_type: String,
+}
 
 #[derive(Serialize)]
 pub(super) struct Answer {
@@ -50,7 +56,9 @@ impl Request {
     pub(super) fn read(params: &mut Params<'_>, config: &Config) -> Result<Self> {
         let shell = params.text("shell")?.unwrap_or(&config.shell).to_owned();
         let cwd = folder(params.text("cwd")?, &config.project_root, &shell)?;
-        Ok(Self(NewSession {
+        let cli_type = params.text("cli_type")?.unwrap_or(CLI_TYPE);
+        check_text("cli_type", cli_type)?;
+        let new = NewSession {
             args: params.strings("args")?.unwrap_or_default(),
             size: size(params, config.size)?,
             env: environment(params)?,
@@ -61,12 +69,14 @@ impl Request {
             ring_bytes: config.ring_bytes,
             shell,
             cwd,
-        }))
+        };
+        Ok(Self { new, cli_type: cli_type.to_owned() })
     }
 
     pub(super) async fn run(self, registry: &Registry) -> Result<Answer> {
-        let (shell, cwd, size) = (self.0.shell.clone(), self.0.cwd.display().to_string(), self.0.size);
-        let session = registry.create(self.0).await?;
+        let Self { new, cli_type } = self;
+        let (shell, cwd, size) = (new.shell.clone(), new.cwd.display().to_string(), new.size);
+        let session = registry.create(new, cli_type).await?;
         let integration = if session.is_integrated() { "on" } else { "off" };
         let session_id = session.id().to_string();
         Ok(Answer {
@@ -118,14 +128,4 @@ fn environment(params: &Params<'_>) -> Result<Vec<(String, String)>> {
         env.push((name, value));
     }
     Ok(env)
-}
-
-fn owner(params: &Params<'_>) -> Result<Owner> {
-    let text = |name| params.text(name).map(|text| text.map(str::to_owned));
-    Ok(Owner {
-        agent_id: text("owner_agent_id")?.or(text("agent_id")?),
-        session_id: text("owner_session_id")?,
-        role: params.choice("owner_role", &ROLES)?,
-        label: text("label")?,
-    })
 }

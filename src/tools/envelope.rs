@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Busy, Error, ErrorCode, Exited, TimedOut};
 use crate::ids::{CommandId, SessionId};
-use crate::model::ExitInfo;
+use crate::model::{ExitInfo, SessionQuery};
 
 /// What a call comes to.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +32,14 @@ pub(super) struct Failure {
 impl Failure {
     pub(super) fn with(error: Error, besides: Map<String, Value>) -> Self {
         Self { error, besides }
+    }
+
+    /// The same failure inside a larger one: as a whole under `name`, its own fields no longer beside the error.
+    pub(super) fn nested(self, name: &str, mut besides: Map<String, Value>) -> Self {
+        let mut inner = failed(&self.error);
+        inner.extend(self.besides);
+        besides.insert(name.to_owned(), Value::Object(inner));
+        Self { error: self.error, besides }
     }
 }
 
@@ -98,13 +106,41 @@ pub(super) fn failed(error: &Error) -> Map<String, Value> {
         ("error", json!(message)),
         ("details", details(error)),
     ];
-    fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
+    let mut body: Map<String, Value> = fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
+    match error {
+        Error::NoMatch(query) => body.extend([("query".to_owned(), query_fields(query))]),
+        Error::Ambiguous(ambiguous) => body.extend([
+            ("query".to_owned(), query_fields(&ambiguous.query)),
+            ("matches".to_owned(), json!(ambiguous.matches)),
+        ]),
+        _ => {}
+    }
+    body
+}
+
+/// What was looked for. The newer keys are there only when they were given.
+fn query_fields(query: &SessionQuery) -> Value {
+    let mut fields = json!({
+        "agent_id": query.agent_id,
+        "owner_session_id": query.owner_session_id,
+        "label": query.label,
+        "claude_code_session_id": query.claude_code_session_id,
+    });
+    for (name, text) in [("cwd", &query.cwd), ("last_command", &query.last_command)] {
+        if let Some(text) = text {
+            fields[name] = json!(text);
+        }
+    }
+    fields
 }
 
 /// The facts of an error.
 fn details(error: &Error) -> Value {
     match error {
         Error::SessionNotFound(id) | Error::LeaderProtected(id) => json!({ "session_id": id.as_str() }),
+        Error::DesktopNotConnected(id) => json!({ "session_id": id.as_str(), "source": "desktop" }),
+        Error::AlreadyOwned { session, owner } => json!({ "session_id": session.as_str(), "owner": owner }),
+        Error::Ambiguous(ambiguous) => json!({ "count": ambiguous.count }),
         Error::MissingParam("action") => json!({ "available_actions": super::ACTIONS }),
         Error::MissingParam(_) => json!({}),
         Error::InvalidParam { name, .. } => json!({ "param": name }),
@@ -137,6 +173,7 @@ fn details(error: &Error) -> Value {
         | Error::Output(_)
         | Error::Usage(_)
         | Error::NotAvailable(_)
+        | Error::NoMatch(_)
         | Error::Server(_) => json!({}),
     }
 }

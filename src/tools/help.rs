@@ -8,13 +8,13 @@ use crate::session::commands::MAX_COMMANDS;
 use kpty_emulator::{MAX_COLS, MAX_ROWS};
 
 /// One line or two for each action; a question mark marks what may be left out.
-const TEXTS: [(&str, &str); 15] = [
+const TEXTS: [(&str, &str); 19] = [
     ("help", "This page."),
     ("list", "All sessions; dead ones stay listed for a while with is_alive:false and their exit_code or signal."),
     (
         "create",
         "Start a session: shell?, args?, cwd?, cols?, rows?, env?, label?, owner_agent_id?, owner_session_id?, \
-         owner_role? leader|worker, integration? auto|off, pager? true keeps pagers. Returns session_id.",
+         owner_role? leader|worker, claude_code_session_id?, cli_type?, integration? auto|off, pager? true keeps pagers. Returns session_id.",
     ),
     (
         "talk",
@@ -60,6 +60,18 @@ const TEXTS: [(&str, &str); 15] = [
     ),
     ("resize", "Another window: session_id, cols, rows."),
     ("kill", "End a session and all in it: session_id, force? (for a leader's session)."),
+    (
+        "resolve",
+        "Find your session again, by any of agent_id, owner_session_id, label, claude_code_session_id, cwd, \
+         last_command (a part of it). One live session, or NOT_FOUND, or AMBIGUOUS with matches.",
+    ),
+    ("send_line_to_agent", "send_line to the one session that resolve finds: data and the keys of resolve."),
+    (
+        "adopt",
+        "Become the owner: session_id, owner_agent_id, owner_session_id?, owner_role?, label?, \
+         claude_code_session_id?, force? (from another owner).",
+    ),
+    ("disown", "No owner any more: session_id, owner_agent_id? (refused if it is another's), force?."),
     ("write", "Deprecated: use send_line, talk or send_keys."),
 ];
 
@@ -74,10 +86,10 @@ pub(super) fn help(config: &Config) -> Map<String, Value> {
         "sentinel_pattern": "__KR_DONE_<8 hex>__",
         "line_endings": "Enter is a carriage return; a newline inside a talk command stays one",
         "targeted_routing": {
-            "description": "Sessions carry their owner; list shows it",
-            "primary_key": "owner_agent_id",
-            "secondary_keys": ["owner_session_id", "label"],
-            "workflow": "create with owner_agent_id, then list",
+            "description": "Sessions carry their owner; any key finds the one session that has it, never several",
+            "primary_key": "agent_id",
+            "secondary_keys": ["owner_session_id", "label", "claude_code_session_id", "cwd", "last_command"],
+            "workflow": "create or adopt with owner_agent_id, then resolve or send_line_to_agent with agent_id",
         },
         "term_buffer_access": {
             "description": "Whether term_read, search and rendered read may show the screen",

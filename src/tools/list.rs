@@ -1,16 +1,16 @@
-//! `list`: all sessions, the dead ones of the last minutes too.
+//! `list`: all sessions, the dead ones of the last minutes and those of desktop apps too.
 
 use serde::Serialize;
 
 use super::envelope::ExitFields;
 use crate::error::{Error, Result};
-use crate::model::{Role, iso_time};
+use crate::model::{Role, SessionRecord, iso_time};
 use crate::registry::Registry;
 use crate::session::Session;
 
 #[derive(Serialize)]
 pub(super) struct Answer {
-    sessions: Vec<Listed>,
+    sessions: Vec<Entry>,
     count: usize,
     by_source: BySource,
 }
@@ -19,6 +19,24 @@ pub(super) struct Answer {
 struct BySource {
     local: usize,
     desktop: usize,
+}
+
+/// A session of either source.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Entry {
+    Local(Box<Listed>),
+    Desktop(Box<Desktop>),
+}
+
+#[derive(Serialize)]
+struct Desktop {
+    #[serde(flatten)]
+    record: SessionRecord,
+    is_leader: bool,
+    /// Its desktop has not been heard of for a while.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    stale: bool,
 }
 
 #[derive(Serialize)]
@@ -33,11 +51,15 @@ struct Listed {
     is_alive: bool,
     buffer_size: usize,
     source: &'static str,
+    cli_type: String,
     pid: u32,
     owner_agent_id: Option<String>,
     owner_session_id: Option<String>,
     owner_role: Option<&'static str>,
     label: Option<String>,
+    claude_code_session_id: Option<String>,
+    /// Its owner leads.
+    is_leader: bool,
     #[serde(flatten)]
     exit: ExitFields,
     /// The program that has the terminal.
@@ -48,14 +70,24 @@ struct Listed {
 
 /// Looks at every session; the process table is read for each, so not on a thread that others wait for.
 pub(super) async fn list(registry: &Registry) -> Result<Answer> {
-    let sessions = registry.list();
-    let look = move || sessions.iter().map(listed).collect::<Vec<_>>();
-    let sessions = tokio::task::spawn_blocking(look).await.map_err(|error| Error::NotAvailable(error.to_string()))?;
-    let count = sessions.len();
-    Ok(Answer { sessions, count, by_source: BySource { local: count, desktop: 0 } })
+    let table = registry.clone();
+    let look = move || table.list().iter().map(|session| listed(&table, session)).collect::<Vec<_>>();
+    let local = tokio::task::spawn_blocking(look).await.map_err(|error| Error::NotAvailable(error.to_string()))?;
+    let desktop = registry.desktop_sessions();
+    let by_source = BySource { local: local.len(), desktop: desktop.len() };
+    let mut sessions: Vec<_> = local.into_iter().map(|listed| Entry::Local(Box::new(listed))).collect();
+    for found in desktop {
+        let is_leader = leads(registry, found.record.owner_agent_id.as_ref());
+        sessions.push(Entry::Desktop(Box::new(Desktop { record: found.record, is_leader, stale: found.is_stale })));
+    }
+    Ok(Answer { count: sessions.len(), sessions, by_source })
 }
 
-fn listed(session: &Session) -> Listed {
+fn leads(registry: &Registry, agent_id: Option<&String>) -> bool {
+    agent_id.is_some_and(|agent_id| registry.is_leader(agent_id))
+}
+
+fn listed(registry: &Registry, session: &Session) -> Listed {
     let info = session.info();
     let foreground = session.foreground().filter(|_| info.exit.is_none());
     let redactor = session.redactor();
@@ -71,11 +103,14 @@ fn listed(session: &Session) -> Listed {
         is_alive: info.exit.is_none(),
         buffer_size: info.buffer_size,
         source: "local",
+        cli_type: registry.cli_type(&info.id).unwrap_or_default(),
         pid: info.pid,
+        is_leader: leads(registry, info.owner.agent_id.as_ref()),
         owner_agent_id: info.owner.agent_id,
         owner_session_id: info.owner.session_id,
         owner_role: info.owner.role.map(Role::as_str),
         label: info.owner.label,
+        claude_code_session_id: info.owner.claude_code_session_id,
         exit: info.exit.map(ExitFields::from).unwrap_or_default(),
         foreground: foreground.and_then(|foreground| foreground.program).map(|program| program.name),
         running_command: running_command.map(|line| redactor.redact(&line).into_owned()),

@@ -3,19 +3,24 @@
 //! [`Tools::call`] takes the arguments of a call as a JSON object and always comes back with a [`Reply`]. Each action
 //! has its own file with what it reads from the parameters, what it does, and the shape of its answer.
 
+mod adopt;
 mod commands;
 mod create;
+mod desktop;
 mod envelope;
 mod help;
 mod kill;
 mod list;
+mod owner;
 mod params;
 mod read;
 mod resize;
+mod resolve;
 mod schema;
 mod search;
 mod send_keys;
 mod send_line;
+mod send_line_to_agent;
 mod talk;
 mod term_read;
 mod text;
@@ -32,13 +37,14 @@ pub use schema::{input_schema, input_schema_for};
 use crate::config::{Config, ScreenAccess};
 use crate::error::{Error, Result};
 use crate::ids::SessionId;
-use crate::registry::{Bounds, Registry};
+use crate::model::Role;
+use crate::registry::{Bounds, Located, Registry, Setup};
 use crate::session::Session;
 use envelope::{Outcome, fields};
 use params::Params;
 
 /// The names of all actions.
-pub const ACTIONS: [&str; 15] = [
+pub const ACTIONS: [&str; 19] = [
     "help",
     "list",
     "create",
@@ -53,6 +59,10 @@ pub const ACTIONS: [&str; 15] = [
     "commands",
     "resize",
     "kill",
+    "resolve",
+    "send_line_to_agent",
+    "adopt",
+    "disown",
     "write",
 ];
 
@@ -81,7 +91,11 @@ impl Tools {
     /// Actions over an empty table of sessions.
     pub fn new(config: Config) -> Self {
         let Config { max_sessions, spawns_at_once, keep_dead, .. } = config;
-        let registry = Registry::new(Bounds { max_sessions, spawns_at_once, keep_dead });
+        let identity = &config.identity;
+        let is_leader = identity.is_leader || identity.role == Some(Role::Leader);
+        let own_leader = identity.agent_id.clone().filter(|_| is_leader);
+        let setup = Setup { allow_bridge: config.allow_bridge.clone(), own_leader, ..Setup::default() };
+        let registry = Registry::with(Bounds { max_sessions, spawns_at_once, keep_dead }, setup);
         Self { config: Arc::new(config), registry }
     }
 
@@ -129,13 +143,25 @@ impl Tools {
             "commands" => commands::Request::read(params, self)?.run().await,
             "resize" => fields(&resize::Request::read(params, self)?.run()?),
             "kill" => fields(&kill::Request::read(params, self)?.run(&self.registry).await?),
+            "resolve" => fields(&resolve::Request::read(params, self)?.run(&self.registry).await?),
+            "send_line_to_agent" => send_line_to_agent::Request::read(params, self)?.run(self).await,
+            "adopt" => fields(&adopt::Request::adopt(params)?.run(&self.registry)?),
+            "disown" => fields(&adopt::Request::disown(params)?.run(&self.registry)?),
             _ => Err(Error::Deprecated { alternatives: &INSTEAD_OF_WRITE }.into()),
         }
     }
 
     /// The session that is asked for.
     fn session(&self, params: &Params<'_>) -> Result<Session> {
-        self.registry.get(&SessionId::named(params.required("session_id")?.trim()))
+        self.session_named(&session_id(params)?)
+    }
+
+    /// The session of this name, to act on it.
+    fn session_named(&self, id: &SessionId) -> Result<Session> {
+        match self.registry.locate(id)? {
+            Located::Local(session) => Ok(session),
+            Located::Desktop(record) => Err(desktop::not_connected(&record)),
+        }
     }
 
     /// Refuses to show screens where that is switched off.
@@ -145,6 +171,11 @@ impl Tools {
             ScreenAccess::Off => Err(Error::TermReadDisabled),
         }
     }
+}
+
+/// The name of the session that is asked for.
+fn session_id(params: &Params<'_>) -> Result<SessionId> {
+    Ok(SessionId::named(params.required("session_id")?.trim()))
 }
 
 /// The parameters of an action; `None` for one that there is not.
@@ -162,6 +193,10 @@ fn known_params(action: &str) -> Option<&'static [&'static str]> {
         "commands" => commands::PARAMS,
         "resize" => resize::PARAMS,
         "kill" => kill::PARAMS,
+        "resolve" => resolve::PARAMS,
+        "send_line_to_agent" => send_line_to_agent::PARAMS,
+        "adopt" => adopt::ADOPT_PARAMS,
+        "disown" => adopt::DISOWN_PARAMS,
         "write" => &["session_id", "data"],
         _ => return None,
     })

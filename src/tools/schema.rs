@@ -5,22 +5,25 @@ use serde_json::{Map, Value, json};
 use super::{ACTIONS, known_params};
 
 /// Name, type and meaning of every parameter of any action.
-const PARAMETERS: [(&str, &str, &str); 52] = [
+const PARAMETERS: [(&str, &str, &str); 55] = [
     ("session_id", "string", "The session, from create or list"),
     ("shell", "string", "create: the program; the server's default shell if not given"),
     ("args", "array", "create: arguments of the program"),
-    ("cwd", "string", "create: directory to start in; must exist"),
+    ("cwd", "string", "create: directory to start in; must exist. resolve: directory that the shell is in"),
     ("cols", "integer", "create, resize: columns"),
     ("rows", "integer", "create, resize: rows"),
     ("env", "object", "create: variables to set"),
-    ("label", "string", "create: a name for people"),
-    ("owner_agent_id", "string", "create: the agent that owns the session"),
-    ("agent_id", "string", "create: the same as owner_agent_id"),
-    ("owner_session_id", "string", "create: the owner's own session"),
-    ("owner_role", "string", "create: leader or worker"),
+    ("label", "string", "create, adopt: a name for people; resolve, send_line_to_agent: whose session"),
+    ("owner_agent_id", "string", "create, adopt: the agent that owns the session"),
+    ("agent_id", "string", "resolve, send_line_to_agent: whose session; create, adopt: the same as owner_agent_id"),
+    ("owner_session_id", "string", "create, adopt: the owner's own session; resolve: whose session"),
+    ("owner_role", "string", "create, adopt: leader or worker"),
+    ("claude_code_session_id", "string", "create, adopt: the Claude Code session that runs there; resolve: which"),
+    ("cli_type", "string", "create: kind of program, shell if not given"),
+    ("last_command", "string", "resolve: part of the command that was run last"),
     ("integration", "string", "create: auto, or off to leave the shell as it is"),
     ("pager", "boolean", "create: true leaves PAGER and the like as they are"),
-    ("data", "string", "send_line: the text; empty sends only Enter"),
+    ("data", "string", "send_line, send_line_to_agent: the text; empty sends only Enter"),
     ("escapes", "boolean", "convert \\n \\r \\t \\xHH; on for send_line, off for talk and send_keys"),
     ("enter_delay_ms", "integer", "send_line, send_keys: pause between text and the key after it"),
     ("command", "string", "talk: the command, newlines and all"),
@@ -56,7 +59,7 @@ const PARAMETERS: [(&str, &str, &str); 52] = [
     ("limit", "integer", "commands: how many"),
     ("head", "integer", "commands: first lines of the output"),
     ("tail", "integer", "commands: last lines of the output"),
-    ("force", "boolean", "kill: also a leader's session"),
+    ("force", "boolean", "kill: also a leader's session; adopt, disown: also another owner's"),
     ("action", "string", "what to do; 'help' tells more"),
 ];
 

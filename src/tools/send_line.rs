@@ -15,25 +15,40 @@ pub(super) const PARAMS: &[&str] = &["session_id", "data", "escapes", "enter_del
 
 pub(super) struct Request {
     session: Session,
-    /// What is typed, on one line.
-    line: String,
+    line: Line,
+}
+
+/// What is typed before Enter.
+pub(super) struct Line {
+    text: String,
     enter_delay: Option<Duration>,
 }
 
 impl Request {
     pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
-        let given = params.any_text("data");
+        // A session that nobody knows is told first.
         let session = tools.session(params)?;
-        let given = given?.ok_or(Error::MissingParam("data"))?;
+        Ok(Self { session, line: Line::read(params)? })
+    }
+
+    pub(super) async fn run(self) -> Outcome {
+        self.line.type_into(&self.session).await
+    }
+}
+
+impl Line {
+    /// Reads the text; a dangerous one is refused in all its forms.
+    pub(super) fn read(params: &mut Params<'_>) -> Result<Self> {
+        let given = params.any_text("data")?.ok_or(Error::MissingParam("data"))?;
         let text = if params.flag("escapes", true)? { input::unescape(given) } else { given.to_owned() };
         let line = input::one_line(&text);
         guard_forms(&[given, &text, &line])?;
-        Ok(Self { session, line, enter_delay: enter_delay(params)? })
+        Ok(Self { text: line, enter_delay: enter_delay(params)? })
     }
 
     /// Text and Enter are two writes: programs take a burst for a paste.
-    pub(super) async fn run(self) -> Outcome {
-        let Self { session, line, enter_delay } = self;
+    pub(super) async fn type_into(self, session: &Session) -> Outcome {
+        let Self { text: line, enter_delay } = self;
         let typed = if line.is_empty() { Ok(0) } else { session.write(line.as_bytes()).await };
         let typed = match typed {
             Ok(count) => written(count),
@@ -44,7 +59,7 @@ impl Request {
             }
         };
         if !line.is_empty() {
-            pause_before_enter(&session, enter_delay).await;
+            pause_before_enter(session, enter_delay).await;
         }
         match session.write(b"\r").await {
             Ok(count) => Ok(both(typed, written(count))),

@@ -20,7 +20,7 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with(Config::default())
     }
 
@@ -42,7 +42,7 @@ impl Rig {
     }
 
     /// A call that must fail in this way.
-    async fn fails(&self, arguments: Value, code: ErrorCode) -> Value {
+    pub(crate) async fn fails(&self, arguments: Value, code: ErrorCode) -> Value {
         let reply = self.reply(arguments.clone()).await;
         let is_expected = reply.is(code);
         let body = Value::Object(reply.body);
@@ -212,17 +212,19 @@ async fn caps_and_unknown_names_are_told() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_nobody_knows_is_not_found_by_any_action() {
     let rig = Rig::new();
-    for action in ACTIONS.iter().filter(|name| !["help", "list", "create", "write"].contains(name)) {
+    let without_id = ["help", "list", "create", "write", "resolve", "send_line_to_agent"];
+    for action in ACTIONS.iter().filter(|name| !without_id.contains(name)) {
         rig.fails(json!({ "action": action }), ErrorCode::MissingParam).await;
         let arguments = json!({
             "action": action, "session_id": "pty_00000000", "command": "true", "data": "x", "text": "x", "cols": 1, "rows": 1,
+            "owner_agent_id": "a",
         });
         let body = rig.fails(arguments, ErrorCode::PtySessionNotFound).await;
         assert_eq!(body["details"]["session_id"], "pty_00000000");
     }
     rig.fails(json!({}), ErrorCode::MissingParam).await;
     rig.fails(json!({ "action": 3 }), ErrorCode::InvalidParam).await;
-    let body = rig.fails(json!({ "action": "adopt" }), ErrorCode::UnknownAction).await;
+    let body = rig.fails(json!({ "action": "spawn_cli" }), ErrorCode::UnknownAction).await;
     assert_eq!(body["details"]["available_actions"], json!(ACTIONS));
     let body = rig.fails(json!({ "action": "write", "data": "x" }), ErrorCode::Deprecated).await;
     assert!(body["details"]["alternatives"].is_array() && body["details"]["reason"].is_string(), "{body}");

@@ -1,0 +1,63 @@
+//! What happened in the table, for whoever keeps a journal of it. If nobody does, only the newest is remembered.
+
+use std::collections::VecDeque;
+use std::time::SystemTime;
+
+use serde_json::{Map, Value};
+
+/// Events that wait to be taken; the oldest goes when one more comes.
+pub const MAX_EVENTS: usize = 1_024;
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RegistryEvent {
+    /// When.
+    pub at: SystemTime,
+    /// `session_created`, `session_killed`, `ownership_updated` or `registry_reset`.
+    pub event: &'static str,
+    /// To which session; empty for `registry_reset`, which is about all of them.
+    pub session_id: String,
+    /// What else the journal says about it.
+    pub details: Map<String, Value>,
+}
+
+/// The events that nobody has taken yet.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    waiting: VecDeque<RegistryEvent>,
+}
+
+impl Events {
+    pub(super) fn push(&mut self, event: RegistryEvent) {
+        if self.waiting.len() == MAX_EVENTS {
+            self.waiting.pop_front();
+        }
+        self.waiting.push_back(event);
+    }
+
+    pub(super) fn take(&mut self) -> Vec<RegistryEvent> {
+        self.waiting.drain(..).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_newest_wait() {
+        let mut events = Events::default();
+        for number in 0..MAX_EVENTS + 3 {
+            let session_id = number.to_string();
+            events.push(RegistryEvent {
+                at: SystemTime::now(),
+                event: "session_created",
+                session_id,
+                details: Map::new(),
+            });
+        }
+        let taken = events.take();
+        assert_eq!((taken.len(), taken[0].session_id.as_str()), (MAX_EVENTS, "3"));
+        assert!(events.take().is_empty());
+    }
+}

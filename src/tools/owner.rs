@@ -1,0 +1,47 @@
+//! Owners in parameters: whose a session is to be, and by what it is looked for.
+
+use std::path::Path;
+
+use super::params::Params;
+use crate::error::{Error, Result};
+use crate::model::{Owner, Role, SessionQuery};
+use crate::registry::check_owner;
+
+const ROLES: [(&str, Role); 2] = [("leader", Role::Leader), ("worker", Role::Worker)];
+/// What is said when nothing is given to look for.
+const ANY_KEY: &str = "one of agent_id, owner_session_id, label, claude_code_session_id, cwd or last_command";
+
+/// The owner that is given.
+pub(super) fn owner(params: &Params<'_>) -> Result<Owner> {
+    let text = |name| params.text(name).map(|text| text.map(str::to_owned));
+    let owner = Owner {
+        agent_id: agent_id(params)?,
+        session_id: text("owner_session_id")?,
+        role: params.choice("owner_role", &ROLES)?,
+        label: text("label")?,
+        claude_code_session_id: text("claude_code_session_id")?,
+    };
+    check_owner(&owner)?;
+    Ok(owner)
+}
+
+/// The agent that is named, by either name of the parameter.
+pub(super) fn agent_id(params: &Params<'_>) -> Result<Option<String>> {
+    let given = params.text("owner_agent_id")?.or(params.text("agent_id")?);
+    Ok(given.map(str::to_owned))
+}
+
+/// What is looked for; a path is relative to `root`.
+pub(super) fn query(params: &Params<'_>, root: &Path) -> Result<SessionQuery> {
+    let text = |name| params.text(name).map(|text| text.map(str::to_owned));
+    let cwd = params.text("cwd")?.map(|cwd| root.join(cwd).to_string_lossy().into_owned());
+    let query = SessionQuery {
+        agent_id: agent_id(params)?,
+        owner_session_id: text("owner_session_id")?,
+        label: text("label")?,
+        claude_code_session_id: text("claude_code_session_id")?,
+        cwd,
+        last_command: text("last_command")?,
+    };
+    if query == SessionQuery::default() { Err(Error::MissingParam(ANY_KEY)) } else { Ok(query) }
+}
