@@ -1,11 +1,14 @@
 //! Asking a running server: one `tools/call` over HTTP.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use crate::config;
 use crate::error::{Error, Result};
+use crate::store::{TOKEN_FILE, Token};
 
 /// How long a connection may take. The server is on this machine.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
@@ -18,6 +21,10 @@ pub(super) struct Connection {
     #[arg(long, value_name = "URL", env = "KPTY_URL", default_value = "http://127.0.0.1:8100")]
     url: String,
 
+    /// File with the server's token; a server on this machine that made one for itself needs none to be named
+    #[arg(long, value_name = "FILE", env = "KPTY_TOKEN_FILE")]
+    token_file: Option<PathBuf>,
+
     /// Print the answer as one line of JSON
     #[arg(long)]
     pub(super) json: bool,
@@ -27,6 +34,7 @@ pub(super) struct Connection {
 pub(super) struct Client {
     http: reqwest::Client,
     url: String,
+    token: Option<Token>,
 }
 
 /// What the server answered.
@@ -88,7 +96,11 @@ impl Client {
             .connect_timeout(CONNECT_PATIENCE)
             .build()
             .map_err(|error| Error::Server(error.to_string()))?;
-        Ok(Self { http, url })
+        let token = match &connection.token_file {
+            Some(file) => Some(Token::read(file)?),
+            None => found_token(&url),
+        };
+        Ok(Self { http, url, token })
     }
 
     /// Asks for an action that ends at once.
@@ -108,7 +120,11 @@ impl Client {
             "jsonrpc": "2.0", "id": 1, "method": "tools/call",
             "params": { "name": "k_pty", "arguments": arguments },
         });
-        let request = self.http.post(format!("{}/mcp", self.url)).timeout(patience + ANSWER_PATIENCE).json(&message);
+        let mut request =
+            self.http.post(format!("{}/mcp", self.url)).timeout(patience + ANSWER_PATIENCE).json(&message);
+        if let Some(token) = &self.token {
+            request = request.bearer_auth(token.as_str());
+        }
         let response = request.send().await.map_err(|error| self.problem(&error))?;
         let status = response.status();
         let body: Value = response.json().await.map_err(|error| self.problem(&error))?;
@@ -134,6 +150,14 @@ impl Client {
         };
         Error::Server(message)
     }
+}
+
+/// The token that a server on this machine made for itself. It is not for servers elsewhere.
+fn found_token(url: &str) -> Option<Token> {
+    let url = reqwest::Url::parse(url).ok()?;
+    let is_here = matches!(url.host_str()?, "localhost" | "127.0.0.1" | "[::1]");
+    let folder = config::default_state_dir().filter(|_| is_here)?;
+    Token::read(&folder.join(TOKEN_FILE)).ok()
 }
 
 /// The action's own answer: the last text of the result.
