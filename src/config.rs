@@ -12,6 +12,7 @@ use kpty_emulator::{MAX_COLS, MAX_ROWS, Size};
 
 use crate::error::{Error, Result};
 use crate::model::Role;
+use crate::store::place;
 
 /// The longest a `talk` waits for its command.
 pub const LONGEST_TALK: Duration = Duration::from_secs(3_600);
@@ -133,6 +134,11 @@ impl Default for Config {
             inherited: std::env::vars_os().collect(),
         }
     }
+}
+
+/// Where a server keeps its state unless it is told, by the environment of this process.
+pub fn default_state_dir() -> Option<PathBuf> {
+    place::choose(|name| std::env::var_os(name))
 }
 
 impl Config {

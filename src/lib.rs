@@ -18,6 +18,7 @@ pub mod replay;
 pub mod runtime;
 pub mod server;
 pub mod session;
+pub mod store;
 pub mod tools;
 
 /// The examples of the README are tests.

@@ -1,22 +1,29 @@
 //! Asking a running server: one `tools/call` over HTTP.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use crate::config;
 use crate::error::{Error, Result};
+use crate::store::{TOKEN_FILE, Token};
 
 /// How long a connection may take. The server is on this machine.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
 /// How much longer than asked for the server may take to answer.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Args)]
 pub(super) struct Connection {
     /// The server
-    #[arg(long, value_name = "URL", env = "KPTY_URL", default_value = "http://127.0.0.1:8100")]
+    #[arg(long, value_name = "URL", env = "KURORYUU_MCP_URL", default_value = "http://127.0.0.1:8100")]
     url: String,
+
+    /// File with the server's token; a server on this machine that made one for itself needs none to be named
+    #[arg(long, value_name = "FILE", env = "KPTY_TOKEN_FILE")]
+    token_file: Option<PathBuf>,
 
     /// Print the answer as one line of JSON
     #[arg(long)]
@@ -27,6 +34,7 @@ pub(super) struct Connection {
 pub(super) struct Client {
     http: reqwest::Client,
     url: String,
+    token: Option<Token>,
 }
 
 /// What the server answered.
@@ -79,11 +87,11 @@ pub(super) fn text<'a>(object: &'a Map<String, Value>, name: &str) -> &'a str {
 
 impl Client {
     pub(super) fn new(connection: &Connection) -> Result<Self> {
-        Self::at(&connection.url)
+        Self::at(&connection.url, connection.token_file.as_deref())
     }
 
-    /// A server by its address.
-    pub(super) fn at(url: &str) -> Result<Self> {
+    /// A server by its address, and the file of its token.
+    pub(super) fn at(url: &str, token_file: Option<&Path>) -> Result<Self> {
         let url = url.trim_end_matches('/');
         let url = url.strip_suffix("/mcp").unwrap_or(url).to_owned();
         // A proxy for the outside world has no business with a server on this machine.
@@ -93,7 +101,11 @@ impl Client {
             .connect_timeout(CONNECT_PATIENCE)
             .build()
             .map_err(|error| Error::Server(error.to_string()))?;
-        Ok(Self { http, url })
+        let token = match token_file {
+            Some(file) => Some(Token::read(file)?),
+            None => found_token(&url),
+        };
+        Ok(Self { http, url, token })
     }
 
     /// Where the server is.
@@ -102,8 +114,8 @@ impl Client {
     }
 
     /// How the server is; nothing when nobody listens there.
-    pub(super) async fn health(&self) -> Result<Option<Map<String, Value>>> {
-        let request = self.http.get(format!("{}/health", self.url)).timeout(CONNECT_PATIENCE);
+    pub(super) async fn health(&self, patience: Duration) -> Result<Option<Map<String, Value>>> {
+        let request = self.http.get(format!("{}/health", self.url)).timeout(patience);
         let response = match request.send().await {
             Err(error) if error.is_connect() => return Ok(None),
             other => other.map_err(|error| self.problem(&error))?,
@@ -131,7 +143,7 @@ impl Client {
             "jsonrpc": "2.0", "id": 1, "method": "tools/call",
             "params": { "name": "k_pty", "arguments": arguments },
         });
-        let request = self.http.post(format!("{}/mcp", self.url)).timeout(patience + ANSWER_PATIENCE).json(&message);
+        let request = self.request(&message, patience);
         let response = request.send().await.map_err(|error| self.problem(&error))?;
         let status = response.status();
         let body: Value = response.json().await.map_err(|error| self.problem(&error))?;
@@ -142,11 +154,12 @@ impl Client {
         })
     }
 
-    /// What a server says of its health.
-    pub(super) async fn health(&self, patience: Duration) -> Result<Value> {
-        let request = self.http.get(format!("{}/health", self.url)).timeout(patience);
-        let response = request.send().await.map_err(|error| self.problem(&error))?;
-        response.json().await.map_err(|error| self.problem(&error))
+    fn request(&self, message: &Value, patience: Duration) -> reqwest::RequestBuilder {
+        let request = self.http.post(format!("{}/mcp", self.url)).timeout(patience + ANSWER_PATIENCE).json(message);
+        match &self.token {
+            Some(token) => request.bearer_auth(token.as_str()),
+            None => request,
+        }
     }
 
     /// One message of the protocol, and whatever is answered.
@@ -156,7 +169,7 @@ impl Client {
         patience: Duration,
         header: Option<(&str, &str)>,
     ) -> Result<Value> {
-        let mut request = self.http.post(format!("{}/mcp", self.url)).timeout(patience + ANSWER_PATIENCE).json(message);
+        let mut request = self.request(message, patience);
         if let Some((name, value)) = header {
             request = request.header(name, value);
         }
@@ -179,6 +192,14 @@ impl Client {
         };
         Error::Server(message)
     }
+}
+
+/// The token that a server on this machine made for itself. It is not for servers elsewhere.
+fn found_token(url: &str) -> Option<Token> {
+    let url = reqwest::Url::parse(url).ok()?;
+    let is_here = matches!(url.host_str()?, "localhost" | "127.0.0.1" | "[::1]");
+    let folder = config::default_state_dir().filter(|_| is_here)?;
+    Token::read(&folder.join(TOKEN_FILE)).ok()
 }
 
 /// The action's own answer: the last text of the result.

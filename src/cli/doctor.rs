@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::client::{Client, Connection, text};
+use super::client::{CONNECT_PATIENCE, Client, Connection, text};
 use super::{EXIT_NOTHING, Failure, Outcome, print};
 use crate::config::Config;
 use crate::session::talk::{OnTimeout, TalkRequest};
@@ -158,7 +158,7 @@ fn descriptors() -> (State, String) {
 
 async fn server(connection: &Connection) -> Result<(State, String), Failure> {
     let client = Client::new(connection)?;
-    Ok(match client.health().await {
+    Ok(match client.health(CONNECT_PATIENCE).await {
         Ok(Some(health)) => {
             let version = text(&health, "version");
             let degraded = text(&health, "degraded_reason");

@@ -4,11 +4,12 @@
 //! process and end with it. Standard output belongs to the protocol.
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::client::Client;
 use super::serve::stop_signal;
@@ -39,6 +40,10 @@ pub(super) struct McpArguments {
     #[arg(long, value_name = "URL", env = "KURORYUU_MCP_URL", default_value = "http://127.0.0.1:8100")]
     url: String,
 
+    /// File with the server's token; a server on this machine that made one for itself needs none to be named
+    #[arg(long, value_name = "FILE", env = "KPTY_TOKEN_FILE")]
+    token_file: Option<PathBuf>,
+
     /// Never use a server; keep the sessions in this process
     #[arg(long)]
     alone: bool,
@@ -57,7 +62,7 @@ pub(super) fn run(arguments: McpArguments) -> std::result::Result<Outcome, Failu
 
 async fn serve(arguments: McpArguments, config: Config) -> Result<()> {
     let stop = stop_signal().map_err(|cause| Error::Server(format!("cannot listen for signals: {cause}")))?;
-    let client = Client::at(&arguments.url)?;
+    let client = Client::at(&arguments.url, arguments.token_file.as_deref())?;
     if !arguments.alone && is_server(&client).await {
         tracing::info!("calls go to the server at {}", arguments.url);
         return until(stop, serve_stdio(Remote(client))).await;
@@ -85,7 +90,9 @@ async fn until(stop: impl Future<Output = ()>, served: impl Future<Output = Resu
 async fn is_server(client: &Client) -> bool {
     let health = client.health(PROBE_PATIENCE).await;
     // Others answer at this path too; only ours counts its sessions.
-    if !health.is_ok_and(|health| health["ok"] == true && health["sessions"].is_u64()) {
+    let is_ours =
+        |health: Map<String, Value>| health["ok"] == true && health.get("sessions").is_some_and(Value::is_u64);
+    if !health.is_ok_and(|health| health.is_some_and(is_ours)) {
         return false;
     }
     let question = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });

@@ -12,7 +12,7 @@ use super::{Failure, Outcome, print};
 use crate::config::Config;
 use crate::error::Error;
 use crate::pty;
-use crate::server::{Reach, Server, ServerSettings};
+use crate::server::{Callers, Reach, Server, ServerSettings};
 use crate::tools::Tools;
 
 /// How long threads that are still busy are waited for at the end.
@@ -20,8 +20,8 @@ const LAST_PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
 #[command(after_help = "\
-The server has no login: whoever can reach it can run commands as you. It listens on this machine only and refuses web
-pages of others. It ends, and its sessions with it, on SIGTERM or Ctrl-C. RUST_LOG sets what is logged to standard error.
+Whoever may ask the server can run commands as you. It listens on this machine only, answers only your own user (on
+Linux; elsewhere who has the token in the state folder) and refuses web pages of others. It ends, and its sessions with it, on SIGTERM or Ctrl-C. RUST_LOG sets what is logged to standard error.
 
 Examples:
   kpty serve                                   MCP at http://127.0.0.1:8100/mcp
@@ -39,13 +39,25 @@ pub(super) struct ServeArguments {
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
 
-    /// Allow an address that other machines can reach: they can then run commands here
-    #[arg(long)]
+    /// Allow an address that other machines can reach: who has the token can then run commands here
+    #[arg(long, requires = "token_file")]
     allow_remote: bool,
 
     /// Allow the bridge of a desktop on this host besides loopback; may be given several times
     #[arg(long, value_name = "HOST")]
     allow_bridge: Vec<String>,
+
+    /// File with a token (mode 0600) that lets in who is not your own user: Authorization: Bearer TOKEN
+    #[arg(long, value_name = "FILE", env = "KPTY_TOKEN_FILE")]
+    token_file: Option<PathBuf>,
+
+    /// Answer every user of this machine, without a token
+    #[arg(long)]
+    no_auth: bool,
+
+    /// Answer web pages of this origin too, such as http://localhost:5173; may be repeated
+    #[arg(long, value_name = "ORIGIN")]
+    allow_origin: Vec<String>,
 }
 
 pub(super) fn run(arguments: ServeArguments) -> Result<Outcome, Failure> {
@@ -56,6 +68,9 @@ pub(super) fn run(arguments: ServeArguments) -> Result<Outcome, Failure> {
         host: arguments.host,
         port: arguments.port,
         reach: if arguments.allow_remote { Reach::Network } else { Reach::Loopback },
+        callers: if arguments.no_auth { Callers::Anybody } else { Callers::Known },
+        token_file: arguments.token_file,
+        allow_origins: arguments.allow_origin,
         state_dir: arguments.state_dir,
     };
     let runtime = super::threaded_runtime()?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Map, Value};
 
-use super::client::{Client, Connection, text};
+use super::client::{CONNECT_PATIENCE, Client, Connection, text};
 use super::{EXIT_NOTHING, Failure, Outcome, print};
 use crate::error::Error;
 use crate::pty::{Control, Signal, executable_name};
@@ -32,7 +32,7 @@ pub(super) struct StopArguments {
 
 pub(super) async fn status(arguments: StatusArguments) -> Result<Outcome, Failure> {
     let client = Client::new(&arguments.connection)?;
-    let Some(health) = client.health().await? else { return Ok(nobody(&client)) };
+    let Some(health) = client.health(CONNECT_PATIENCE).await? else { return Ok(nobody(&client)) };
     if arguments.connection.json {
         print::line(&Value::Object(health).to_string())?;
         return Ok(Outcome::Done);
@@ -51,7 +51,7 @@ pub(super) async fn status(arguments: StatusArguments) -> Result<Outcome, Failur
 
 pub(super) async fn stop(arguments: StopArguments) -> Result<Outcome, Failure> {
     let client = Client::new(&arguments.connection)?;
-    let Some(health) = client.health().await? else { return Ok(nobody(&client)) };
+    let Some(health) = client.health(CONNECT_PATIENCE).await? else { return Ok(nobody(&client)) };
     let pid = own_program(&health).ok_or_else(|| {
         let message = format!("what answers at {} is not a kpty of this machine: nothing was ended", client.url());
         Failure::from(Error::Server(message))

@@ -1,45 +1,111 @@
-//! Who may ask: the defence of a server without a login against web pages in a browser on the same machine.
+//! Who may ask, and with what: every route is behind these checks, and a request that fails one is answered before its
+//! body is read.
 //!
-//! A page of a foreign site can send requests to loopback, and by a name that it makes resolve to loopback
-//! (DNS rebinding) even read the answers. The first betrays itself by `Origin`, the second by `Host`.
+//! Against web pages in a browser on the same machine: a page of a foreign site can send requests to loopback, and by a
+//! name that it makes resolve to loopback (DNS rebinding) even read the answers. The first betrays itself by `Origin`
+//! or `Sec-Fetch-Site`, the second by `Host`; and a page cannot send JSON without being allowed to, which it never is:
+//! there are no CORS headers. Against other users of the machine: the user at the other end of the connection
+//! ([`Peer`]), or a token.
 
-use axum::extract::{Request, State};
+use std::sync::Arc;
+
+use axum::extract::{ConnectInfo, Request, State};
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::Reach;
-use super::body::refusal;
+use super::body::{self, Refusal, refusal};
+use super::peer::{self, Peer};
+use crate::error::{Error, Result};
+use crate::store::Token;
 
 /// The names under which a program on this machine knows this machine.
 const LOOPBACK_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+/// The one route that everybody on the machine may ask: it tells nothing but that the server is there.
+const OPEN_PATH: &str = "/health";
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const BEARER: &str = "Bearer";
 
 /// What is let through.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Policy {
     port: u16,
     reach: Reach,
+    /// Pages that may ask besides those of this machine.
+    origins: Vec<String>,
+    login: Login,
+}
+
+/// How a caller shows that it may ask.
+#[derive(Debug)]
+pub(super) enum Login {
+    /// It need not.
+    Off,
+    /// By being our own user, or by the token if there is one.
+    On(Option<Token>),
 }
 
 impl Policy {
-    pub(super) fn new(port: u16, reach: Reach) -> Self {
-        Self { port, reach }
+    /// A policy; origins are compared as browsers write them.
+    pub(super) fn new(port: u16, reach: Reach, origins: &[String], login: Login) -> Result<Self> {
+        let origins = origins.iter().map(|origin| written_origin(origin)).collect::<Result<_>>()?;
+        Ok(Self { port, reach, origins, login })
     }
 
     /// Why a request is refused, if it is.
-    fn objection(self, uri: &Uri, headers: &HeaderMap) -> Option<&'static str> {
-        if self.reach == Reach::Loopback && !self.is_addressed_to_us(uri, headers) {
-            return Some("Host must be localhost, 127.0.0.1 or [::1], with the port of this server");
+    fn objection(&self, request: &Request) -> Option<Refusal> {
+        let (uri, headers) = (request.uri(), request.headers());
+        let is_local_name = self.is_addressed_to_us(uri, headers);
+        if self.reach == Reach::Loopback && !is_local_name {
+            let why = "Host must be localhost, 127.0.0.1 or [::1], with the port of this server";
+            return Some(refusal(StatusCode::FORBIDDEN, why));
         }
-        let mut origins = headers.get_all(header::ORIGIN).iter();
-        if !origins.all(|origin| origin.to_str().is_ok_and(is_loopback_origin)) {
-            return Some("requests from web pages of other machines are refused");
+        if let Some(why) = self.objection_to_page(headers) {
+            return Some(refusal(StatusCode::FORBIDDEN, why));
         }
-        None
+        let is_open = uri.path() == OPEN_PATH && [Method::GET, Method::HEAD].contains(request.method());
+        if !is_open && let Some(why) = self.objection_to_caller(request, is_local_name) {
+            return Some(refusal(StatusCode::UNAUTHORIZED, why));
+        }
+        body::objection(request)
     }
 
-    fn is_addressed_to_us(self, uri: &Uri, headers: &HeaderMap) -> bool {
+    fn objection_to_page(&self, headers: &HeaderMap) -> Option<&'static str> {
+        let origins: Vec<_> =
+            headers.get_all(header::ORIGIN).iter().map(|value| value.to_str().unwrap_or("")).collect();
+        let is_allowed = |origin: &&str| self.origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin));
+        if !origins.is_empty() && origins.iter().all(is_allowed) {
+            return None;
+        }
+        if !origins.iter().all(|origin| is_loopback_origin(origin)) {
+            return Some("requests from web pages of other machines are refused; --allow-origin lets one through");
+        }
+        let mut sites = headers.get_all(SEC_FETCH_SITE).iter();
+        match sites.all(|site| site == "same-origin" || site == "none") {
+            true => None,
+            false => Some("requests from other web pages are refused"),
+        }
+    }
+
+    /// In a server for the network, a name that is not ours may be a web page's trick on our own browser: there only
+    /// the token counts.
+    fn objection_to_caller(&self, request: &Request, is_local_name: bool) -> Option<&'static str> {
+        let Login::On(token) = &self.login else { return None };
+        let ConnectInfo(peer) = request.extensions().get().copied().unwrap_or(ConnectInfo(Peer::Other));
+        if is_local_name && peer == Peer::Own {
+            return None;
+        }
+        match (token, bearer(request.headers())) {
+            (Some(token), Some(guess)) if token.matches(guess) => None,
+            (Some(_), Some(_)) => Some("the token is wrong"),
+            (Some(_), None) => Some("this server wants its token: Authorization: Bearer TOKEN"),
+            (None, _) => Some("this server answers only the user that it runs as; --token-file lets others in"),
+        }
+    }
+
+    fn is_addressed_to_us(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let mut hosts = headers.get_all(header::HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
         let host = host.to_str().ok().and_then(|host| host.parse().ok());
@@ -48,15 +114,38 @@ impl Policy {
     }
 }
 
-/// Lets a request pass or answers 403.
-pub(super) async fn check(State(policy): State<Policy>, request: Request, next: Next) -> Response {
-    match policy.objection(request.uri(), request.headers()) {
-        None => next.run(request).await,
-        Some(objection) => {
-            tracing::warn!(host = ?request.headers().get(header::HOST), "refused: {objection}");
-            refusal(StatusCode::FORBIDDEN, objection).into_response()
+/// Whether a server without a token file needs a token all the same.
+pub(super) fn needs_token() -> bool {
+    !peer::IS_KNOWN_HERE
+}
+
+/// Lets a request pass, with its whole body, or says why not.
+pub(super) async fn check(State(policy): State<Arc<Policy>>, request: Request, next: Next) -> Response {
+    let refusal = match policy.objection(&request) {
+        Some(refusal) => {
+            let path = request.uri().path();
+            tracing::warn!(host = ?request.headers().get(header::HOST), path, status = %refusal.0, "refused");
+            refusal
         }
+        None => match body::with_whole_body(request).await {
+            Ok(request) => return next.run(request).await,
+            Err(refusal) => refusal,
+        },
+    };
+    let is_login = refusal.0 == StatusCode::UNAUTHORIZED;
+    let mut response = refusal.into_response();
+    if is_login {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(BEARER));
     }
+    response
+}
+
+/// The token that a request brings. Two of them are none.
+fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(value), None) = (values.next(), values.next()) else { return None };
+    let (scheme, token) = value.as_bytes().split_at_checked(BEARER.len())?;
+    scheme.eq_ignore_ascii_case(BEARER.as_bytes()).then_some(token.strip_prefix(b" ")?.trim_ascii())
 }
 
 fn is_loopback(authority: &Authority) -> bool {
@@ -69,21 +158,59 @@ fn is_loopback_origin(origin: &str) -> bool {
     matches!(scheme, "http" | "https") && rest.parse().is_ok_and(|authority| is_loopback(&authority))
 }
 
+/// An origin as somebody wrote it for us. `null` is what every page without an origin says, so it names nobody.
+fn written_origin(origin: &str) -> Result<String> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "+-.:[]_".contains(c);
+    let is_origin = origin.split_once("://").is_some_and(|(scheme, rest)| {
+        !scheme.is_empty() && !rest.is_empty() && scheme.chars().all(is_name) && rest.chars().all(is_name)
+    });
+    match is_origin {
+        true => Ok(origin.to_owned()),
+        false => Err(Error::Usage(format!(
+            "{origin:?} is not an origin: give scheme, name and port as browsers send it, such as http://localhost:5173"
+        ))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use axum::body::Body;
+
     use super::*;
 
-    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
-        let mut headers = HeaderMap::new();
+    const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+    fn request(uri: &str, peer: Peer, pairs: &[(&str, &str)]) -> Request {
+        let mut request = Request::builder().method("POST").uri(uri).extension(ConnectInfo(peer));
         for &(name, value) in pairs {
-            headers.append(name, value.parse().expect("a header value"));
+            request = request.header(name, value);
         }
-        headers
+        request.body(Body::empty()).expect("a request")
     }
 
-    fn passes(reach: Reach, uri: &str, pairs: &[(&'static str, &'static str)]) -> bool {
-        let uri = uri.parse().expect("a URI");
-        Policy::new(8100, reach).objection(&uri, &headers(pairs)).is_none()
+    fn policy(reach: Reach, origins: &[&str], login: Login) -> Policy {
+        let origins: Vec<_> = origins.iter().map(|&origin| origin.to_owned()).collect();
+        Policy::new(8100, reach, &origins, login).expect("a policy")
+    }
+
+    fn status(policy: &Policy, request: &Request) -> u16 {
+        policy.objection(request).map_or(200, |(status, _)| status.as_u16())
+    }
+
+    fn passes(reach: Reach, uri: &str, pairs: &[(&str, &str)]) -> bool {
+        status(&policy(reach, &[], Login::Off), &request(uri, Peer::Other, pairs)) == 200
+    }
+
+    fn token() -> Token {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("token");
+        std::fs::write(&path, TOKEN).expect("a file");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("our file");
+        }
+        Token::read(&path).expect("a token")
     }
 
     #[test]
@@ -131,5 +258,77 @@ mod tests {
     fn a_server_for_the_network_has_many_names_but_the_same_pages() {
         assert!(passes(Reach::Network, "/mcp", &[("host", "box.example:8100")]));
         assert!(!passes(Reach::Network, "/mcp", &[("host", "box.example:8100"), ("origin", "http://evil.example")]));
+    }
+
+    #[test]
+    fn a_page_that_is_named_may_ask_from_another_site() {
+        let policy = policy(Reach::Loopback, &["http://desk.example:5173", "app://desk"], Login::Off);
+        for (origin, site, expected) in [
+            (Some("http://desk.example:5173"), Some("cross-site"), 200),
+            (Some("HTTP://desk.example:5173"), None, 200),
+            (Some("app://desk"), Some("same-site"), 200),
+            (Some("http://desk.example"), None, 403),
+            (Some("null"), None, 403),
+            (Some("http://localhost:3000"), Some("same-site"), 403),
+            (Some("http://localhost:8100"), Some("same-origin"), 200),
+            (None, Some("cross-site"), 403),
+            (None, Some("same-site"), 403),
+            (None, Some("none"), 200),
+            (None, Some("nonsense"), 403),
+        ] {
+            let mut pairs = vec![("host", "localhost:8100")];
+            pairs.extend(origin.map(|origin| ("origin", origin)));
+            pairs.extend(site.map(|site| ("sec-fetch-site", site)));
+            assert_eq!(status(&policy, &request("/mcp", Peer::Own, &pairs)), expected, "{origin:?} {site:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_origin_cannot_be_allowed() {
+        for origin in ["null", "*", "", "localhost", "http://", "http://*", "http://a/b", "http://a b", "http://u@a"] {
+            let written = written_origin(origin);
+            assert!(written.is_err_and(|error| error.to_string().contains("such as http://")), "{origin:?}");
+        }
+    }
+
+    #[test]
+    fn the_own_user_or_the_token_opens() {
+        let right = format!("Bearer {TOKEN}");
+        let lower = format!("bearer  {TOKEN} ");
+        let longer = format!("Bearer {TOKEN}0");
+        let (with, without) = (Login::On(Some(token())), Login::On(None));
+        let (with, without) = (policy(Reach::Loopback, &[], with), policy(Reach::Loopback, &[], without));
+        for (policy, peer, sent, expected) in [
+            (&without, Peer::Own, None, 200),
+            (&without, Peer::Other, None, 401),
+            (&without, Peer::Other, Some(right.as_str()), 401),
+            (&with, Peer::Own, None, 200),
+            (&with, Peer::Other, None, 401),
+            (&with, Peer::Other, Some(right.as_str()), 200),
+            (&with, Peer::Other, Some(lower.as_str()), 200),
+            (&with, Peer::Other, Some(longer.as_str()), 401),
+            (&with, Peer::Other, Some("Bearer "), 401),
+            (&with, Peer::Other, Some("Bearer"), 401),
+            (&with, Peer::Other, Some(TOKEN), 401),
+            (&with, Peer::Other, Some("Basic eDp5"), 401),
+        ] {
+            let mut pairs = vec![("host", "localhost:8100")];
+            pairs.extend(sent.map(|sent| ("authorization", sent)));
+            assert_eq!(status(policy, &request("/mcp", peer, &pairs)), expected, "{peer:?} {sent:?}");
+            let health = Request::builder().uri("/health").header("host", "localhost:8100").body(Body::empty());
+            assert_eq!(status(policy, &health.expect("a request")), 200);
+        }
+        let twice = [("host", "localhost:8100"), ("authorization", right.as_str()), ("authorization", right.as_str())];
+        assert_eq!(status(&with, &request("/mcp", Peer::Other, &twice)), 401);
+    }
+
+    #[test]
+    fn under_a_foreign_name_only_the_token_counts() {
+        let policy = policy(Reach::Network, &[], Login::On(Some(token())));
+        let right = format!("Bearer {TOKEN}");
+        assert_eq!(status(&policy, &request("/mcp", Peer::Own, &[("host", "localhost:8100")])), 200);
+        assert_eq!(status(&policy, &request("/mcp", Peer::Own, &[("host", "box.example:8100")])), 401);
+        let sent = [("host", "box.example:8100"), ("authorization", right.as_str())];
+        assert_eq!(status(&policy, &request("/mcp", Peer::Other, &sent)), 200);
     }
 }

@@ -1,7 +1,8 @@
-//! Bodies of requests and refusals: JSON only, and not too much of it.
+//! Bodies of requests and refusals: JSON only, not too much of it, and not too slowly.
 
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::time::Duration;
 
 use axum::Json;
 use axum::body::{Body, Bytes, HttpBody};
@@ -10,9 +11,12 @@ use axum::http::{HeaderMap, StatusCode, header};
 use serde_json::{Value, json};
 
 /// The largest body that is read. The longest thing anybody sends is a script to be typed.
-pub(super) const MAX_BODY_BYTES: usize = 1 << 20;
+pub(super) const MAX_BODY_BYTES: usize = 4 << 20;
 /// How much of a body that is too large is read and thrown away, so that its sender comes to reading the answer.
 const MAX_DISCARDED_BYTES: usize = 16 << 20;
+
+/// How long a body may take to come. Callers have it ready.
+const BODY_PATIENCE: Duration = Duration::from_secs(30);
 
 /// An answer that says no, outside of JSON-RPC.
 pub(super) type Refusal = (StatusCode, Json<Value>);
@@ -22,20 +26,40 @@ pub(super) fn refusal(status: StatusCode, why: &str) -> Refusal {
     (status, Json(json!({ "ok": false, "error": why, "detail": why })))
 }
 
-/// The whole body of a request that brings JSON.
-pub(super) async fn json_bytes(request: Request) -> Result<Vec<u8>, Refusal> {
-    if !is_json(request.headers()) {
-        return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json"));
+/// Why a request is refused for what its head says of its body, if it is. No body at all is always right.
+pub(super) fn objection(request: &Request) -> Option<Refusal> {
+    match request.body().is_end_stream() || is_json(request.headers()) {
+        true => None,
+        false => Some(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json")),
     }
-    let (bytes, total) = collect(request.into_body())
-        .await
-        .map_err(|_| refusal(StatusCode::BAD_REQUEST, "the body of the request ended early"))?;
+}
+
+/// The request with its whole body, so that whoever answers it finds the body complete.
+pub(super) async fn with_whole_body(request: Request) -> Result<Request, Refusal> {
+    if request.body().is_end_stream() {
+        return Ok(request);
+    }
+    let (head, body) = request.into_parts();
+    let collected = tokio::time::timeout(BODY_PATIENCE, collect(body)).await;
+    let collected = collected.map_err(|_| refusal(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"))?;
+    let (bytes, total) =
+        collected.map_err(|_| refusal(StatusCode::BAD_REQUEST, "the body of the request ended early"))?;
     match total <= MAX_BODY_BYTES {
-        true => Ok(bytes),
+        true => Ok(Request::from_parts(head, Body::from(bytes))),
         false => {
             Err(refusal(StatusCode::PAYLOAD_TOO_LARGE, &format!("the body is larger than {MAX_BODY_BYTES} bytes")))
         }
     }
+}
+
+/// The body of a request that has to bring JSON.
+pub(super) async fn json_bytes(request: Request) -> Result<Vec<u8>, Refusal> {
+    if !is_json(request.headers()) {
+        return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json"));
+    }
+    let collected = collect(request.into_body()).await;
+    let (bytes, _) = collected.map_err(|_| refusal(StatusCode::BAD_REQUEST, "the body of the request ended early"))?;
+    Ok(bytes)
 }
 
 /// A page of a foreign site may send plain text and forms without being asked; JSON it may not.

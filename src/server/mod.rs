@@ -1,34 +1,40 @@
 //! The HTTP skin: it listens, checks who asks, and hands JSON to the tools. Nothing outside this folder knows axum.
 //!
 //! A server for agents on the same machine. It must hold: nothing but this machine reaches it unless the person who
-//! started it said so, a web page in a local browser cannot use it, and a caller that goes away takes its wait along
-//! but never the command it started.
+//! started it said so, neither a web page in a local browser nor another user of the machine can use it, and a caller
+//! that goes away takes its wait along but never the command it started.
 
 mod access;
 mod body;
 mod mcp;
+mod peer;
+#[cfg(target_os = "linux")]
+mod sock_diag;
 mod state_dir;
 
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
 use axum::middleware;
 use axum::routing::{any, get};
-use axum::serve::ListenerExt;
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use crate::error::{Error, Result};
+use crate::store::Token;
 use crate::tools::Tools;
+use access::{Login, Policy};
 #[cfg(feature = "conformance")]
 pub use mcp::conformance;
 pub use mcp::{Answer, Engine, SHOWS_PROGRESS_HEADER, TOOL_NAMES, ToolCall, serve_stdio};
 use mcp::{Folders, McpGate};
+use peer::{Peer, PeerListener};
 use state_dir::Announcement;
 
 /// The version that answers and files carry.
@@ -51,6 +57,12 @@ pub struct ServerSettings {
     pub port: u16,
     /// Who may reach the server.
     pub reach: Reach,
+    /// Whether a caller has to show that it may ask.
+    pub callers: Callers,
+    /// A file with the token that lets in who is not our own user.
+    pub token_file: Option<PathBuf>,
+    /// Web pages, by their origin, that may ask although they are not of this machine.
+    pub allow_origins: Vec<String>,
     /// A folder for what others may want to know; created when missing.
     pub state_dir: Option<PathBuf>,
 }
@@ -61,15 +73,25 @@ pub enum Reach {
     /// Programs on this machine.
     #[default]
     Loopback,
-    /// Whoever the network lets through. There is no login: they can run anything.
+    /// Whoever the network lets through and has the token: they can run anything.
     Network,
+}
+
+/// Whether a caller has to show that it may ask.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Callers {
+    /// Our own user, as the system tells, or who has the token.
+    #[default]
+    Known,
+    /// Everybody on this machine.
+    Anybody,
 }
 
 /// A server that listens but does not answer yet.
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
-    reach: Reach,
+    policy: Policy,
     announcement: Option<Announcement>,
     state_dir: Option<PathBuf>,
 }
@@ -78,21 +100,17 @@ impl Server {
     /// Takes the port and says so in the state folder.
     pub async fn bind(settings: &ServerSettings) -> Result<Self> {
         let ServerSettings { host, port, reach, .. } = *settings;
-        if reach == Reach::Loopback && !host.is_loopback() {
-            let message = format!(
-                "{host} is not a loopback address: everybody who can reach it could run commands here. Use \
-                 --allow-remote if that is what you want"
-            );
-            return Err(Error::Usage(message));
-        }
-        let folder = settings.state_dir.as_deref();
-        folder.map(state_dir::create).transpose()?;
+        check_reach(settings)?;
         let wanted = SocketAddr::new(host, port);
         let refused = |cause: std::io::Error| Error::Server(format!("cannot listen on {wanted}: {cause}"));
         let listener = TcpListener::bind(wanted).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
+        let folder = settings.state_dir.as_deref();
+        folder.map(state_dir::create).transpose()?;
+        let login = login(settings, folder)?;
+        let policy = Policy::new(address.port(), reach, &settings.allow_origins, login)?;
         let announcement = folder.map(|folder| Announcement::write(folder, address.port(), VERSION)).transpose()?;
-        Ok(Self { listener, address, reach, announcement, state_dir: settings.state_dir.clone() })
+        Ok(Self { listener, address, policy, announcement, state_dir: settings.state_dir.clone() })
     }
 
     /// Where it listens.
@@ -102,14 +120,11 @@ impl Server {
 
     /// Answers until `stop` comes; then ends all sessions and returns.
     pub async fn run(self, tools: Tools, stop: impl Future<Output = ()>) -> Result<()> {
-        let Self { listener, address, reach, announcement, state_dir } = self;
+        let Self { listener, policy, announcement, state_dir, .. } = self;
         let pending = tools.config().project_root.join(PENDING_FOLDER);
         let gate = mcp::gate(tools.clone(), &Folders { state: state_dir, pending: Some(pending) });
-        let app = router(tools.clone(), gate.clone(), access::Policy::new(address.port(), reach));
-        let listener = listener.tap_io(|stream| {
-            // Answers are small and waited for. A connection without it is slower, not wrong.
-            let _ = stream.set_nodelay(true);
-        });
+        let app = router(tools.clone(), gate.clone(), policy).into_make_service_with_connect_info::<Peer>();
+        let listener = PeerListener(listener);
         let (stopping, stopped) = oneshot::channel::<()>();
         let graceful = axum::serve(listener, app).with_graceful_shutdown(async {
             let _ = stopped.await;
@@ -137,13 +152,48 @@ impl Server {
     }
 }
 
-fn router(tools: Tools, gate: McpGate, policy: access::Policy) -> Router {
+/// An address that others can reach has to be asked for, and needs a token.
+fn check_reach(settings: &ServerSettings) -> Result<()> {
+    let ServerSettings { host, reach, callers, .. } = *settings;
+    let objection = match (reach, host.is_loopback()) {
+        (_, true) => return Ok(()),
+        (Reach::Loopback, false) => {
+            "is not a loopback address: who can reach it could try to run commands here. Use --allow-remote and \
+             --token-file if that is what you want"
+        }
+        (Reach::Network, false) if callers == Callers::Anybody => {
+            "is not a loopback address: --no-auth would let everybody who can reach it run commands here"
+        }
+        (Reach::Network, false) if settings.token_file.is_none() => {
+            "is not a loopback address: it needs --token-file, so that not everybody who can reach it runs commands here"
+        }
+        (Reach::Network, false) => return Ok(()),
+    };
+    Err(Error::Usage(format!("{host} {objection}")))
+}
+
+/// How callers show that they may ask. Where the system does not tell their user, there is always a token.
+fn login(settings: &ServerSettings, folder: Option<&Path>) -> Result<Login> {
+    let token = match (settings.callers, &settings.token_file, folder) {
+        (Callers::Anybody, ..) => return Ok(Login::Off),
+        (Callers::Known, Some(file), _) => Some(Token::read(file)?),
+        (Callers::Known, None, Some(folder)) if access::needs_token() => Some(Token::read_or_make(folder)?),
+        (Callers::Known, None, None) if access::needs_token() => {
+            let message = "this system does not tell who connects: give --state-dir for a token, or --token-file";
+            return Err(Error::Usage(message.to_owned()));
+        }
+        (Callers::Known, None, _) => None,
+    };
+    Ok(Login::On(token))
+}
+
+fn router(tools: Tools, gate: McpGate, policy: Policy) -> Router {
     Router::new()
         .route("/", get(info))
         .route("/health", get(health))
         .with_state(tools)
         .route("/mcp", any(McpGate::handle).with_state(gate))
-        .layer(middleware::from_fn_with_state(policy, access::check))
+        .layer(middleware::from_fn_with_state(Arc::new(policy), access::check))
 }
 
 async fn info() -> Json<Value> {

@@ -1,5 +1,6 @@
 //! The built program, run as a user runs it, and the promises that the repository makes about itself.
 
+mod access;
 mod cli;
 mod fixtures;
 mod life;

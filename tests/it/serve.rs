@@ -146,9 +146,9 @@ fn only_json_of_a_sensible_size_is_read() {
         assert_eq!(server.http("POST", "/mcp", &[("Content-Type", content_type)], ping).status, 415, "{content_type}");
     }
     assert_eq!(server.http("POST", "/mcp", &[], ping).status, 415);
-    let large = "x".repeat(2 << 20);
+    let large = "x".repeat(5 << 20);
     assert_eq!(server.post(&large).status, 413);
-    let fits = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"{}\"}}", "x".repeat((1 << 20) - 100));
+    let fits = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"{}\"}}", "x".repeat((4 << 20) - 100));
     assert_eq!(server.post(&fits).json()["error"]["code"], -32601);
     assert_eq!(server.get("/health").status, 200);
 }

@@ -167,7 +167,7 @@ impl Server {
     /// The command line against this server, not yet started.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = command(arguments);
-        command.env("KPTY_URL", self.url());
+        command.env("KURORYUU_MCP_URL", self.url());
         command
     }
 }

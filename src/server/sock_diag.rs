@@ -1,0 +1,153 @@
+//! Who owns the other end of a loopback connection, as the kernel knows it: one `NETLINK_SOCK_DIAG` question.
+//!
+//! The question is 72 bytes and the answer is read at three places, so both are written out here over the netlink
+//! sockets of rustix; the crates for it bring a message framework for every family of sockets. The numbers are those of
+//! `linux/netlink.h`, `linux/sock_diag.h` and `linux/inet_diag.h`, and part of the kernel's stable interface.
+
+use std::net::{IpAddr, SocketAddr};
+
+use rustix::io::{self, Errno};
+use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+
+const NLM_F_REQUEST: u16 = 1;
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const IPPROTO_TCP: u8 = 6;
+const ALL_STATES: u32 = u32::MAX;
+/// No cookie is known: any socket of these addresses.
+const NO_COOKIE: [u8; 8] = [0xff; 8];
+
+/// Header of every netlink message.
+const HEADER_BYTES: usize = 16;
+/// Header, `inet_diag_req_v2` up to the states, `inet_diag_sockid`.
+const REQUEST_BYTES: usize = HEADER_BYTES + 8 + SOCKET_ID_BYTES;
+const SOCKET_ID_BYTES: usize = 48;
+/// Ports and addresses: the beginning of a socket's id, without interface and cookie.
+const TUPLE_BYTES: usize = 36;
+/// Where the answer has the socket's id: after the header, family, state, timer and retransmissions.
+const ANSWER_ID_AT: usize = HEADER_BYTES + 4;
+/// After the id and three counters of 4 bytes: the user, then the inode.
+const ANSWER_UID_AT: usize = ANSWER_ID_AT + SOCKET_ID_BYTES + 12;
+const ANSWER_BYTES: usize = ANSWER_UID_AT + 8;
+
+/// What the kernel knows of a socket's owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SocketOwner {
+    pub(super) uid: u32,
+    /// 0 when no process has the socket any more; then the user is told as 0 too, whoever it was.
+    pub(super) inode: u32,
+}
+
+/// The owner of the socket that is bound to `local` and connected to `remote`. The kernel answers at once, so this may
+/// be called where nothing may block.
+pub(super) fn owner(local: SocketAddr, remote: SocketAddr) -> io::Result<SocketOwner> {
+    let request = request(local, remote);
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(SOCK_DIAG))?;
+    // Connected to the kernel, the socket takes nothing from anybody else.
+    rustix::net::connect(&socket, &SocketAddrNetlink::new(0, 0))?;
+    rustix::net::send(&socket, &request, SendFlags::empty())?;
+    let mut answer = [0; 1_024];
+    let (length, _) = rustix::net::recv(&socket, &mut answer[..], RecvFlags::empty())?;
+    read(&answer[..length], &request).ok_or(Errno::NOENT)
+}
+
+fn request(local: SocketAddr, remote: SocketAddr) -> [u8; REQUEST_BYTES] {
+    let mut bytes = Vec::with_capacity(REQUEST_BYTES);
+    bytes.extend((REQUEST_BYTES as u32).to_ne_bytes());
+    bytes.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+    bytes.extend(NLM_F_REQUEST.to_ne_bytes());
+    // Sequence and sender; this socket asks once.
+    bytes.extend([0; 8]);
+    let (family, local_ip) = address(local.ip());
+    bytes.extend([family, IPPROTO_TCP, 0, 0]);
+    bytes.extend(ALL_STATES.to_ne_bytes());
+    bytes.extend(local.port().to_be_bytes());
+    bytes.extend(remote.port().to_be_bytes());
+    bytes.extend(local_ip);
+    bytes.extend(address(remote.ip()).1);
+    bytes.extend([0; 4]);
+    bytes.extend(NO_COOKIE);
+    let mut request = [0; REQUEST_BYTES];
+    request.copy_from_slice(&bytes);
+    request
+}
+
+fn address(ip: IpAddr) -> (u8, [u8; 16]) {
+    match ip {
+        IpAddr::V4(ip) => {
+            let mut bytes = [0; 16];
+            bytes[..4].copy_from_slice(&ip.octets());
+            (AddressFamily::INET.as_raw() as u8, bytes)
+        }
+        IpAddr::V6(ip) => (AddressFamily::INET6.as_raw() as u8, ip.octets()),
+    }
+}
+
+/// Reads the answer. The kernel falls back to a listening socket when the asked one is gone: only the very ports and
+/// addresses count.
+fn read(answer: &[u8], request: &[u8; REQUEST_BYTES]) -> Option<SocketOwner> {
+    let kind = u16::from_ne_bytes(*answer.get(4..)?.first_chunk()?);
+    let is_whole = kind == SOCK_DIAG_BY_FAMILY && answer.len() >= ANSWER_BYTES;
+    let asked = request.get(HEADER_BYTES + 8..)?.first_chunk::<TUPLE_BYTES>()?;
+    let told = answer.get(ANSWER_ID_AT..)?.first_chunk::<TUPLE_BYTES>()?;
+    if !is_whole || asked != told {
+        return None;
+    }
+    let number = |at: usize| Some(u32::from_ne_bytes(*answer.get(at..)?.first_chunk()?));
+    Some(SocketOwner { uid: number(ANSWER_UID_AT)?, inode: number(ANSWER_UID_AT + 4)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::net::{Shutdown, TcpListener, TcpStream};
+
+    use super::*;
+
+    fn connection(address: &str) -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind(address).expect("a free port");
+        let client = TcpStream::connect(listener.local_addr().expect("its address")).expect("it listens");
+        (client, listener.accept().expect("the client").0)
+    }
+
+    /// The owner of the socket at the other end.
+    fn other_end(stream: &TcpStream) -> io::Result<SocketOwner> {
+        owner(stream.peer_addr().expect("a peer"), stream.local_addr().expect("an address"))
+    }
+
+    #[test]
+    fn the_owner_of_a_live_socket_is_known() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let (client, server) = connection(address);
+            let owner = other_end(&server).expect("a live socket");
+            assert_eq!(owner.uid, rustix::process::geteuid().as_raw(), "{address}");
+            assert_ne!(owner.inode, 0, "{address}");
+            client.shutdown(Shutdown::Write).expect("half of it");
+            assert_eq!(other_end(&server).expect("half a socket"), owner, "{address}");
+        }
+    }
+
+    #[test]
+    fn a_socket_that_was_closed_has_no_owner() {
+        let (client, mut server) = connection("127.0.0.1:0");
+        drop(client);
+        assert_eq!(server.read(&mut [0]).expect("an end"), 0);
+        assert!(other_end(&server).map_or(true, |owner| owner.inode == 0));
+    }
+
+    #[test]
+    fn a_listener_does_not_answer_for_a_connection() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let local = listener.local_addr().expect("its address");
+        assert!(owner(local, "127.0.0.1:9".parse().expect("an address")).is_err());
+    }
+
+    #[test]
+    fn answers_that_are_none_are_refused() {
+        let request = request("127.0.0.1:1".parse().expect("one"), "127.0.0.1:2".parse().expect("another"));
+        for length in 0..200 {
+            assert_eq!(read(&vec![0xff; length], &request), None);
+        }
+    }
+}
