@@ -6,7 +6,9 @@
 
 mod access;
 mod body;
+mod desktop_auth;
 mod mcp;
+mod pty_http;
 mod schema;
 mod state_dir;
 
@@ -132,7 +134,8 @@ fn router(tools: Tools, policy: access::Policy) -> Router {
         .route("/", get(info))
         .route("/health", get(health))
         .route("/mcp", post(mcp::handle))
-        .with_state(tools)
+        .with_state(tools.clone())
+        .merge(pty_http::routes(&tools))
         .layer(middleware::from_fn_with_state(policy, access::check))
 }
 

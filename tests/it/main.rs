@@ -3,6 +3,8 @@
 mod cli;
 mod fixtures;
 mod live;
+mod pty_http;
+mod registry;
 mod replay;
 mod serve;
 mod server;
