@@ -119,19 +119,22 @@ fn row(session: &Map<String, Value>) -> Vec<String> {
     let number = |name: &str| session.get(name).and_then(Value::as_u64).unwrap_or(0);
     let state = match session.get("is_alive") {
         Some(Value::Bool(false)) => "ended",
+        _ if session.get("stale") == Some(&Value::Bool(true)) => "stale",
         _ if !text(session, "running_command").is_empty() => "busy",
         _ => "alive",
     };
+    // A desktop session tells neither its window nor its program.
+    let is_desktop = text(session, "source") == "desktop";
     vec![
         print::tame(text(session, "session_id")),
         state.to_owned(),
-        format!("{}x{}", number("cols"), number("rows")),
+        if is_desktop { "-".to_owned() } else { format!("{}x{}", number("cols"), number("rows")) },
         match text(session, "label") {
             "" => "-".to_owned(),
             label => print::tame(label),
         },
-        print::tame(text(session, "shell")),
-        print::tame(text(session, "cwd")),
+        print::tame(text(session, if is_desktop { "cli_type" } else { "shell" })),
+        print::tame(text(session, if is_desktop { "desktop_url" } else { "cwd" })),
     ]
 }
 

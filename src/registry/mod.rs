@@ -185,7 +185,8 @@ impl Registry {
         }
     }
 
-    /// Makes a session; `cli_type` says what kind of program it is. Goes on when the caller is gone: a program that was started must be somebody's.
+    /// Makes a session; `cli_type` says what kind of program it is. Goes on when the caller is gone: a program that was
+    /// started must be somebody's.
     pub async fn create(&self, new: NewSession, cli_type: String) -> Result<Session> {
         let reservation = self.reserve()?;
         let registry = self.clone();

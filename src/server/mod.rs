@@ -6,8 +6,10 @@
 
 mod access;
 mod body;
+mod desktop_auth;
 mod mcp;
 mod peer;
+mod pty_http;
 #[cfg(target_os = "linux")]
 mod sock_diag;
 mod state_dir;
@@ -191,7 +193,8 @@ fn router(tools: Tools, gate: McpGate, policy: Policy) -> Router {
     Router::new()
         .route("/", get(info))
         .route("/health", get(health))
-        .with_state(tools)
+        .with_state(tools.clone())
+        .merge(pty_http::routes(&tools))
         .route("/mcp", any(McpGate::handle).with_state(gate))
         .layer(middleware::from_fn_with_state(Arc::new(policy), access::check))
 }

@@ -14,7 +14,8 @@ const TEXTS: [(&str, &str); 19] = [
     (
         "create",
         "Start a session: shell?, args?, cwd?, cols?, rows?, env?, label?, owner_agent_id?, owner_session_id?, \
-         owner_role? leader|worker, claude_code_session_id?, cli_type?, integration? auto|off, pager? true keeps pagers. Returns session_id.",
+         owner_role? leader|worker, claude_code_session_id?, cli_type?, integration? auto|off, pager? true keeps \
+         pagers. Returns session_id.",
     ),
     (
         "talk",

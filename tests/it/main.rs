@@ -6,6 +6,8 @@ mod fixtures;
 mod life;
 mod live;
 mod mcp;
+mod pty_http;
+mod registry;
 mod replay;
 mod serve;
 mod server;

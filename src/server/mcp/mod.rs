@@ -17,12 +17,15 @@ mod stdio;
 
 use std::path::PathBuf;
 
+use serde_json::{Value, json};
+
 pub use engine::{Answer, Engine, ToolCall};
 pub use published::TOOL_NAMES;
 pub use stdio::serve_stdio;
 
 use adapter::Adapter;
 use plain::Gate;
+use published::Published;
 
 /// The way in for HTTP, to the tools.
 pub(super) type McpGate = Gate<Adapter>;
@@ -46,6 +49,13 @@ pub(super) struct Folders {
     pub(super) state: Option<PathBuf>,
     /// Where others leave notices for a client session; see [`pending`].
     pub(super) pending: Option<PathBuf>,
+}
+
+/// The tools in the words of `tools/list`, for those who ask without the protocol.
+pub(super) fn tool_definitions() -> Vec<Value> {
+    let define =
+        |tool: Published| json!({ "name": tool.name, "description": tool.description, "inputSchema": tool.schema });
+    published::tools().into_iter().map(define).collect()
 }
 
 /// Opens the way in.

@@ -1,0 +1,143 @@
+//! Who speaks for the desktop: a secret that it brings itself, and one that other services are started with.
+//!
+//! A secret says who is asking about owners, not who may use the server: that is decided before any route is reached.
+
+use std::hint::black_box;
+use std::sync::{Mutex, PoisonError};
+
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName};
+
+use crate::config::Secret;
+
+/// The header with the secret of the desktop.
+pub(super) const DESKTOP_SECRET: HeaderName = HeaderName::from_static("x-kuroryuu-desktop-secret");
+/// The header with the secret of other services.
+pub(super) const INTERNAL_SECRET: HeaderName = HeaderName::from_static("x-kuroryuu-internal-secret");
+
+/// Hex digits of a desktop's secret.
+const SECRET_DIGITS: usize = 64;
+
+/// The secrets that are known.
+#[derive(Debug)]
+pub(super) struct DesktopAuth {
+    desktop: Mutex<Option<Secret>>,
+    internal: Option<Secret>,
+}
+
+impl DesktopAuth {
+    /// No desktop has come yet.
+    pub(super) fn new(internal: Option<Secret>) -> Self {
+        Self { desktop: Mutex::default(), internal }
+    }
+
+    /// Takes the desktop's secret, in place of an older one. False for what cannot be one.
+    pub(super) fn replace(&self, secret: &[u8]) -> bool {
+        let Some(secret) = normal(secret) else { return false };
+        *self.desktop.lock().unwrap_or_else(PoisonError::into_inner) = Some(secret);
+        true
+    }
+
+    /// The request brings the desktop's secret.
+    pub(super) fn is_desktop(&self, headers: &HeaderMap) -> bool {
+        let known = self.desktop.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let given = only(headers, &DESKTOP_SECRET).and_then(normal);
+        known.zip(given).is_some_and(|(known, given)| is_same(known.reveal().as_bytes(), given.reveal().as_bytes()))
+    }
+
+    /// The request brings the secret of other services.
+    pub(super) fn is_internal(&self, headers: &HeaderMap) -> bool {
+        let given = only(headers, &INTERNAL_SECRET);
+        self.internal.as_ref().zip(given).is_some_and(|(known, given)| is_same(known.reveal().as_bytes(), given))
+    }
+}
+
+/// Whether a request may put its own secret in the place of the desktop's. Whoever reaches a route has passed the check
+/// of access, as the user that the server runs as or with its token, and may.
+pub(super) fn may_replace_secret(_request: &Parts) -> bool {
+    true
+}
+
+/// The value of a header that comes once; two of them are none.
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a [u8]> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (Some(value), None) => Some(value.as_bytes()),
+        _ => None,
+    }
+}
+
+/// A secret of the desktop as it is compared: capitals make no difference in hex.
+fn normal(secret: &[u8]) -> Option<Secret> {
+    let is_hex = secret.len() == SECRET_DIGITS && secret.iter().all(u8::is_ascii_hexdigit);
+    let text = std::str::from_utf8(secret).ok().filter(|_| is_hex)?;
+    Some(Secret::new(text.to_ascii_lowercase()))
+}
+
+/// Compares all bytes, whatever the first ones are, so that the time taken does not tell how many of them are right.
+/// The length may be told by it. `black_box` keeps the compiler from ending the loop early; that is all a crate for
+/// this would add.
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    let differences = a.iter().zip(b).fold(0, |differences, (a, b)| black_box(differences | (a ^ b)));
+    a.len() == b.len() && black_box(differences) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(name: &HeaderName, values: &[&str]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(name, value.parse().expect("a header value"));
+        }
+        headers
+    }
+
+    #[test]
+    fn bytes_are_compared_to_the_last() {
+        for (a, b, expected) in [
+            ("", "", true),
+            ("a", "a", true),
+            ("abc", "abd", false),
+            ("xbc", "abc", false),
+            ("abc", "ab", false),
+            ("ab", "abc", false),
+            ("", "a", false),
+        ] {
+            assert_eq!(is_same(a.as_bytes(), b.as_bytes()), expected, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn capitals_do_not_lock_a_desktop_out() {
+        let auth = DesktopAuth::new(None);
+        let (lower, upper) = ("ab".repeat(32), "AB".repeat(32));
+        assert!(!auth.is_desktop(&headers(&DESKTOP_SECRET, &[&lower])), "no desktop has come yet");
+        for known in [&lower, &upper] {
+            assert!(auth.replace(known.as_bytes()));
+            for given in [&lower, &upper] {
+                assert!(auth.is_desktop(&headers(&DESKTOP_SECRET, &[given])));
+            }
+        }
+        let other = "cd".repeat(32);
+        for bad in [&[][..], &[""], &["ab"], &[&other], &[&lower, &lower], &[&lower[1..]]] {
+            assert!(!auth.is_desktop(&headers(&DESKTOP_SECRET, bad)), "{bad:?}");
+        }
+        for bad in ["", "ab", &"xy".repeat(32), &"ab".repeat(33), &"é".repeat(32)] {
+            assert!(!auth.replace(bad.as_bytes()), "{bad}");
+        }
+        assert!(auth.is_desktop(&headers(&DESKTOP_SECRET, &[&lower])), "a bad secret replaces nothing");
+    }
+
+    #[test]
+    fn services_need_a_secret_that_was_set() {
+        let set = DesktopAuth::new(Some(Secret::new("Hush")));
+        let unset = DesktopAuth::new(None);
+        for (given, expected) in [("Hush", true), ("hush", false), ("Hush ", false), ("", false)] {
+            let given = headers(&INTERNAL_SECRET, &[given]);
+            assert_eq!((set.is_internal(&given), unset.is_internal(&given)), (expected, false));
+        }
+        assert!(!set.is_desktop(&headers(&DESKTOP_SECRET, &["Hush"])));
+    }
+}

@@ -1,0 +1,385 @@
+//! The plain HTTP routes: what desktops and other services tell of sessions, and who leads. The shapes are those that
+//! they know: a fault in the content is 200 with `ok: false` and `error`, a fault in the request 4xx with `detail`.
+
+use std::sync::Arc;
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::routing::{delete, get, post};
+use axum::{Json, Router};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::body::json_bytes;
+use super::desktop_auth::{DESKTOP_SECRET, DesktopAuth, may_replace_secret};
+use super::mcp;
+use crate::error::Error;
+use crate::ids::SessionId;
+use crate::model::{Owner, Role, SessionRecord, Source};
+use crate::registry::{Listed, OwnerChange, Registered, Registration, Registry, Unregistered};
+use crate::tools::Tools;
+
+/// Characters of a name that nobody knows that are said back.
+const MAX_ECHO: usize = 128;
+
+#[derive(Clone)]
+struct Pty {
+    registry: Registry,
+    auth: Arc<DesktopAuth>,
+}
+
+/// A refusal with a status: `detail` says why.
+type Refusal = (StatusCode, Json<Value>);
+/// What a route answers.
+type Answer = Result<Json<Value>, Refusal>;
+/// The id in the path.
+type IdInPath = Result<Path<String>, PathRejection>;
+
+/// All routes of this file.
+pub(super) fn routes(tools: &Tools) -> Router {
+    let auth = Arc::new(DesktopAuth::new(tools.config().internal_secret.clone()));
+    Router::new()
+        .route("/tools", get(tool_list))
+        .route("/_x9k_desktop_auth", post(desktop_auth))
+        .route("/_x9k_register_leader", post(register_leader))
+        .route("/_x9k_deregister_leader", post(deregister_leader))
+        .route("/_x9k_registered_leaders", get(registered_leaders))
+        .route("/v1/pty/register", post(register))
+        .route("/v1/pty/unregister/{id}", delete(unregister))
+        .route("/v1/pty/sessions", get(sessions))
+        .route("/v1/pty/sessions/{id}", get(session))
+        .route("/v1/pty/reset", delete(reset))
+        .route("/v1/pty/heartbeat", post(heartbeat))
+        .route("/v1/pty/heartbeat/{id}", post(heartbeat_of))
+        .route("/v1/pty/update-ownership", post(update_ownership))
+        .method_not_allowed_fallback(async || refuse(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed"))
+        .with_state(Pty { registry: tools.registry().clone(), auth })
+}
+
+fn refuse(status: StatusCode, why: &str) -> Refusal {
+    (status, Json(json!({ "detail": why })))
+}
+
+/// A part of the request that must be there is not.
+fn missing(place: &str, name: &str) -> Refusal {
+    let fault = json!({ "type": "missing", "loc": [place, name], "msg": "Field required", "input": null });
+    (StatusCode::UNPROCESSABLE_ENTITY, Json(json!({ "detail": [fault] })))
+}
+
+/// A fault in the content.
+fn fault(error: impl Into<String>) -> Json<Value> {
+    Json(json!({ "ok": false, "error": error.into() }))
+}
+
+fn not_found(id: &str) -> String {
+    format!("Session not found: {}", id.chars().take(MAX_ECHO).collect::<String>())
+}
+
+fn in_path(id: IdInPath) -> Result<String, Refusal> {
+    id.map(|Path(id)| id).map_err(|_| refuse(StatusCode::BAD_REQUEST, "the session id in the path cannot be read"))
+}
+
+impl Pty {
+    fn desktop_only(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        match self.auth.is_desktop(headers) {
+            true => Ok(()),
+            false => Err(refuse(StatusCode::FORBIDDEN, "Desktop authentication required")),
+        }
+    }
+}
+
+async fn tool_list() -> Json<Value> {
+    Json(json!({ "tools": mcp::tool_definitions() }))
+}
+
+async fn desktop_auth(State(pty): State<Pty>, request: Request) -> Answer {
+    let (parts, _) = request.into_parts();
+    let Some(secret) = parts.headers.get(&DESKTOP_SECRET) else {
+        return Err(missing("header", DESKTOP_SECRET.as_str()));
+    };
+    if !may_replace_secret(&parts) {
+        return Err(refuse(StatusCode::FORBIDDEN, "Desktop authentication required"));
+    }
+    match pty.auth.replace(secret.as_bytes()) {
+        true => Ok(Json(json!({ "ok": true, "message": "Desktop secret registered" }))),
+        false => Err(refuse(StatusCode::BAD_REQUEST, "Invalid secret format")),
+    }
+}
+
+async fn register_leader(State(pty): State<Pty>, uri: Uri, headers: HeaderMap) -> Answer {
+    pty.desktop_only(&headers)?;
+    let agent_id = agent_in(&uri)?;
+    Ok(match pty.registry.register_leader(&agent_id) {
+        Ok(()) => Json(json!({ "ok": true, "agent_id": agent_id, "message": "Leader registered" })),
+        Err(error) => fault(error.to_string()),
+    })
+}
+
+async fn deregister_leader(State(pty): State<Pty>, uri: Uri, headers: HeaderMap) -> Answer {
+    pty.desktop_only(&headers)?;
+    let agent_id = agent_in(&uri)?;
+    pty.registry.deregister_leader(&agent_id);
+    Ok(Json(json!({ "ok": true, "agent_id": agent_id, "message": "Leader deregistered" })))
+}
+
+fn agent_in(uri: &Uri) -> Result<String, Refusal> {
+    query_value(uri, "agent_id").filter(|agent| !agent.is_empty()).ok_or_else(|| missing("query", "agent_id"))
+}
+
+async fn registered_leaders(State(pty): State<Pty>) -> Json<Value> {
+    let leaders = pty.registry.registered_leaders();
+    Json(json!({ "ok": true, "count": leaders.len(), "leaders": leaders }))
+}
+
+/// A body that is an object; what is no JSON is a fault in the content, as clients know it.
+async fn object(request: Request) -> Result<Result<Map<String, Value>, Json<Value>>, Refusal> {
+    let bytes = json_bytes(request).await?;
+    Ok(serde_json::from_slice(&bytes).map_err(|_| fault("Invalid JSON body")))
+}
+
+async fn register(State(pty): State<Pty>, request: Request) -> Answer {
+    pty.desktop_only(request.headers())?;
+    let answer = match object(request).await? {
+        Ok(body) => register_from(&pty.registry, &body).unwrap_or_else(fault),
+        Err(fault) => fault,
+    };
+    Ok(answer)
+}
+
+fn register_from(registry: &Registry, body: &Map<String, Value>) -> Result<Json<Value>, String> {
+    let session_id = text(body, "session_id")?.ok_or("session_id is required")?;
+    let source = text(body, "source")?.unwrap_or_else(|| Source::Desktop.as_str().to_owned());
+    let source =
+        Source::from_name(&source).ok_or_else(|| format!("Invalid source: {source}. Must be 'local' or 'desktop'"))?;
+    let desktop_url = text(body, "desktop_url")?;
+    if source == Source::Desktop && desktop_url.is_none() {
+        return Err("desktop_url is required for source='desktop'".to_owned());
+    }
+    let owner = owner(body).map_err(|problem| match problem {
+        BadOwner::Role(role) => format!("Invalid owner_role: {role}. Must be 'leader' or 'worker'"),
+        BadOwner::Other(problem) => problem,
+    })?;
+    let (cli_type, pid) = (text(body, "cli_type")?, pid(body)?);
+    if source == Source::Local {
+        update_local(registry, &session_id, owner)?;
+        return Ok(Json(json!({ "ok": true, "updated": true })));
+    }
+    let desktop_url = desktop_url.unwrap_or_default();
+    let given = Registration { session_id, cli_type, pid, desktop_url, owner };
+    match registry.register_desktop(given).map_err(|error| error.to_string())? {
+        Registered::Created => Ok(Json(json!({ "ok": true, "created": true }))),
+        Registered::Updated { .. } => Ok(Json(json!({ "ok": true, "updated": true }))),
+    }
+}
+
+/// A session of this server is made by `create` alone; its owner may be told here.
+fn update_local(registry: &Registry, session_id: &str, owner: Owner) -> Result<(), String> {
+    let id = SessionId::named(session_id);
+    let is_local = registry.listed(&id).is_ok_and(|listed| listed.record.source == Source::Local);
+    if !is_local {
+        return Err(format!("{}. source='local' is for a session that this server runs", not_found(session_id)));
+    }
+    registry.change_owner(&id, &OwnerChange::Update(owner)).map(drop).map_err(|error| error.to_string())
+}
+
+async fn unregister(State(pty): State<Pty>, uri: Uri, headers: HeaderMap, id: IdInPath) -> Answer {
+    pty.desktop_only(&headers)?;
+    let id = in_path(id)?;
+    let force = query_value(&uri, "force").is_some_and(|word| ["true", "1", "yes"].contains(&word.as_str()));
+    Ok(match pty.registry.unregister(&SessionId::named(&id), force) {
+        Unregistered::Done => Json(json!({ "ok": true })),
+        Unregistered::Unknown => fault(not_found(&id)),
+        Unregistered::IsLocal => fault(format!("{id} is a local session: use action 'kill' to end it")),
+        Unregistered::LeaderProtected => Json(json!({
+            "ok": false,
+            "error": "LEADER_PROTECTED",
+            "message": "Leader session cannot be unregistered programmatically",
+        })),
+    })
+}
+
+/// A session in an answer.
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    record: SessionRecord,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    stale: bool,
+}
+
+impl From<Listed> for Shown {
+    fn from(listed: Listed) -> Self {
+        Self { record: listed.record, stale: listed.is_stale }
+    }
+}
+
+async fn sessions(State(pty): State<Pty>, uri: Uri) -> Json<Value> {
+    let all: Vec<Shown> = pty.registry.listing().into_iter().map(Shown::from).collect();
+    let of = |source| all.iter().filter(|shown| shown.record.source == source).count();
+    let Some(filter) = query_value(&uri, "source").filter(|source| !source.is_empty()) else {
+        let by_source = json!({ "local": of(Source::Local), "desktop": of(Source::Desktop) });
+        return Json(json!({ "sessions": all, "count": all.len(), "by_source": by_source }));
+    };
+    let kept: Vec<_> = all.iter().filter(|shown| shown.record.source.as_str() == filter).collect();
+    let filter: String = filter.chars().take(MAX_ECHO).collect();
+    Json(json!({ "sessions": kept, "count": kept.len(), "source_filter": filter }))
+}
+
+async fn session(State(pty): State<Pty>, id: IdInPath) -> Answer {
+    let id = in_path(id)?;
+    Ok(match pty.registry.listed(&SessionId::named(&id)) {
+        Ok(listed) => Json(json!({ "ok": true, "session": Shown::from(listed) })),
+        Err(_) => fault(not_found(&id)),
+    })
+}
+
+async fn reset(State(pty): State<Pty>, headers: HeaderMap) -> Answer {
+    pty.desktop_only(&headers)?;
+    Ok(Json(json!({ "ok": true, "cleared_count": pty.registry.reset() })))
+}
+
+async fn heartbeat_of(State(pty): State<Pty>, id: IdInPath) -> Answer {
+    Ok(beat(&pty.registry, &in_path(id)?))
+}
+
+async fn heartbeat(State(pty): State<Pty>, request: Request) -> Answer {
+    Ok(match object(request).await? {
+        Err(fault) => fault,
+        Ok(body) => match text(&body, "session_id") {
+            Ok(Some(id)) => beat(&pty.registry, &id),
+            Ok(None) => fault("session_id is required"),
+            Err(problem) => fault(problem),
+        },
+    })
+}
+
+fn beat(registry: &Registry, id: &str) -> Json<Value> {
+    match registry.heartbeat(&SessionId::named(id)) {
+        true => Json(json!({ "ok": true })),
+        false => fault(not_found(id)),
+    }
+}
+
+async fn update_ownership(State(pty): State<Pty>, request: Request) -> Answer {
+    let headers = request.headers();
+    if !pty.auth.is_desktop(headers) && !pty.auth.is_internal(headers) {
+        return Err(refuse(StatusCode::FORBIDDEN, "Desktop or internal service authentication required"));
+    }
+    let body = match object(request).await? {
+        Ok(body) => body,
+        Err(fault) => return Ok(fault),
+    };
+    Ok(update_owner(&pty.registry, &body).unwrap_or_else(fault))
+}
+
+fn update_owner(registry: &Registry, body: &Map<String, Value>) -> Result<Json<Value>, String> {
+    let id = text(body, "session_id")?.ok_or("session_id is required")?;
+    let owner = owner(body).map_err(|problem| match problem {
+        BadOwner::Role(role) => format!("Invalid owner_role: {role}"),
+        BadOwner::Other(problem) => problem,
+    })?;
+    match registry.change_owner(&SessionId::named(&id), &OwnerChange::Update(owner)) {
+        Ok(record) => Ok(Json(json!({ "ok": true, "session": record }))),
+        Err(Error::SessionNotFound(_) | Error::Exited(_)) => {
+            Ok(Json(json!({ "ok": false, "error": not_found(&id), "error_code": "NOT_FOUND" })))
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// What is wrong with an owner.
+enum BadOwner {
+    /// There is no such role; the routes say it in different words.
+    Role(String),
+    Other(String),
+}
+
+impl From<String> for BadOwner {
+    fn from(problem: String) -> Self {
+        Self::Other(problem)
+    }
+}
+
+/// The owner in a body; all of it is read before any of it is used.
+fn owner(body: &Map<String, Value>) -> Result<Owner, BadOwner> {
+    let role = match text(body, "owner_role")? {
+        None => None,
+        Some(role) => Some(Role::from_name(&role).ok_or(BadOwner::Role(role))?),
+    };
+    Ok(Owner {
+        agent_id: text(body, "owner_agent_id")?,
+        session_id: text(body, "owner_session_id")?,
+        role,
+        label: text(body, "label")?,
+        claude_code_session_id: text(body, "claude_code_session_id")?,
+    })
+}
+
+/// A string; null and nothing are absent.
+fn text(body: &Map<String, Value>, name: &str) -> Result<Option<String>, String> {
+    match body.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone()).filter(|text| !text.is_empty())),
+        Some(_) => Err(format!("{name} must be a string")),
+    }
+}
+
+/// The number of a process; 0 where none is told.
+fn pid(body: &Map<String, Value>) -> Result<u32, String> {
+    match body.get("pid") {
+        None | Some(Value::Null) => Ok(0),
+        Some(value) => {
+            let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
+            number.ok_or_else(|| "pid must be the number of a process".to_owned())
+        }
+    }
+}
+
+/// A value of the query, decoded; the first of several.
+fn query_value(uri: &Uri, name: &str) -> Option<String> {
+    let pairs = uri.query()?.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    pairs.map(|(key, value)| (decoded(key), value)).find(|(key, _)| key == name).map(|(_, value)| decoded(value))
+}
+
+/// Text of a query: `+` is a space, `%` and two hex digits are a byte. What is not that stands for itself.
+fn decoded(text: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
+    while let [first, others @ ..] = rest {
+        let digits = others.get(..2).filter(|digits| *first == b'%' && digits.iter().all(u8::is_ascii_hexdigit));
+        let byte = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        match byte.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &others[2..];
+            }
+            None => {
+                bytes.push(if *first == b'+' { b' ' } else { *first });
+                rest = others;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_are_decoded() {
+        for (uri, expected) in [
+            ("/x", None),
+            ("/x?", None),
+            ("/x?agent_id", Some("")),
+            ("/x?agent_id=a1", Some("a1")),
+            ("/x?b=1&agent_id=a+b%20c%2Fd%C3%A9&agent_id=z", Some("a b c/dé")),
+            ("/x?agent%5Fid=1%+%2", Some("1% %2")),
+            ("/x?agent_id=%FF", Some("\u{fffd}")),
+            ("/x?other=agent_id", None),
+        ] {
+            let uri: Uri = uri.parse().expect("a URI");
+            assert_eq!(query_value(&uri, "agent_id").as_deref(), expected, "{uri}");
+        }
+    }
+}
