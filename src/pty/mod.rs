@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use kpty_emulator::Size;
 
-pub use process::Program;
+pub use process::{Program, session_members, started};
 #[cfg(unix)]
 pub use unix::{Child, Control, Pty, Started, raise_open_files_limit, start};
 #[cfg(windows)]

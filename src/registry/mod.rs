@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::error::{Error, Result};
@@ -40,6 +40,8 @@ struct Shared {
     table: Mutex<Table>,
     spawns: Semaphore,
     kills: Semaphore,
+    /// Moves when a session comes, ends or is forgotten.
+    changes: watch::Sender<u64>,
 }
 
 #[derive(Default)]
@@ -65,8 +67,13 @@ impl Shared {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn on_change(&self) {
+        self.changes.send_modify(|count| *count += 1);
+    }
+
     fn on_death(&self, id: &SessionId) {
         let mut table = self.lock();
+        self.on_change();
         if let Some(entry) = table.entries.get_mut(id)
             && entry.is_alive
         {
@@ -95,7 +102,9 @@ impl Registry {
     pub fn new(bounds: Bounds) -> Self {
         let spawns = Semaphore::new(bounds.spawns_at_once);
         let kills = Semaphore::new(KILLS_AT_ONCE);
-        Self { shared: Arc::new(Shared { bounds, table: Mutex::default(), spawns, kills }) }
+        Self {
+            shared: Arc::new(Shared { bounds, table: Mutex::default(), spawns, kills, changes: watch::Sender::new(0) }),
+        }
     }
 
     /// Makes a session. Goes on when the caller is gone: a program that was started must be somebody's.
@@ -136,6 +145,7 @@ impl Registry {
             !table.closed
         };
         if is_in {
+            self.shared.on_change();
             return Ok(session);
         }
         // What would not die is in nobody's hands any more.
@@ -148,6 +158,11 @@ impl Registry {
         let table = self.shared.lock();
         let entry = table.entries.get(id).ok_or_else(|| Error::SessionNotFound(id.clone()))?;
         Ok(entry.session.clone())
+    }
+
+    /// Moves when a session comes, ends or is forgotten.
+    pub fn changed(&self) -> watch::Receiver<u64> {
+        self.shared.changes.subscribe()
     }
 
     /// All sessions, the oldest first.
@@ -180,6 +195,7 @@ impl Registry {
             entry.undertaker.abort();
             table.taken -= usize::from(entry.is_alive);
         }
+        self.shared.on_change();
     }
 
     /// Kills all sessions, and takes no more. Returns those that would not die in time.
@@ -212,5 +228,6 @@ async fn bury(shared: Weak<Shared>, session: Session) {
     tokio::time::sleep(keep_dead.saturating_sub(session.dead_for().unwrap_or_default())).await;
     if let Some(shared) = shared.upgrade() {
         shared.lock().entries.remove(session.id());
+        shared.on_change();
     }
 }

@@ -4,6 +4,7 @@ mod access;
 mod cli;
 mod fixtures;
 mod live;
+mod persistence;
 mod replay;
 mod serve;
 mod server;
