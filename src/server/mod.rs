@@ -28,7 +28,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use crate::error::{Error, Result};
-use crate::store::{LocalSource, Restored, Saver, Store, Token, end_orphans};
+use crate::store::{LocalSource, Restored, Saver, Store, Token};
 use crate::tools::Tools;
 use access::{Login, Policy};
 use peer::{Peer, PeerListener};
@@ -159,8 +159,8 @@ impl Server {
 
 /// Takes over what an earlier server left, and saves from now on.
 fn start_saving(tools: &Tools, store: Store, restored: Restored) -> Saver {
-    tokio::spawn(end_orphans(restored.orphans));
-    Saver::start(store, Arc::new(LocalSource::new(tools.registry().clone(), restored.records)))
+    let source = LocalSource::new(tools.registry().clone(), restored.records);
+    Saver::start(store, Arc::new(source), restored.orphans)
 }
 
 /// A disk that does not answer must not keep the server from ending.

@@ -39,7 +39,7 @@ impl Child {
 
 /// A shell whose server is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Orphan(Child);
+pub struct Orphan(pub(super) Child);
 
 #[derive(Serialize, Deserialize)]
 struct Children {
@@ -93,7 +93,7 @@ fn report_members(child: &Child) {
 }
 
 /// Ends shells that outlived their server, with all that runs in their terminals.
-pub async fn end_orphans(orphans: Vec<Orphan>) {
+pub(super) async fn end_orphans(orphans: Vec<Orphan>) {
     let mut ends = tokio::task::JoinSet::new();
     for orphan in orphans {
         ends.spawn(end(orphan));

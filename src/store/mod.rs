@@ -19,7 +19,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pub use children::{Orphan, end_orphans};
+pub use children::Orphan;
 pub use saver::Saver;
 pub use source::{LocalSource, Source};
 pub use token::{TOKEN_FILE, Token};

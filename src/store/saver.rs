@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::children::Child;
+use super::children::{Child, Orphan, end_orphans};
 use super::journal::{self, Event};
 use super::session_files::Saved;
 use super::{Source, Store};
@@ -54,6 +54,8 @@ struct State {
     /// The registry as it was last saved.
     records: Option<Vec<SessionRecord>>,
     children: Option<Vec<Child>>,
+    /// Shells of an earlier server that are being ended; they stay noted until they are.
+    orphans: Vec<Child>,
     /// What was last saved of each session that is followed.
     sessions: HashMap<SessionId, Stamp>,
     /// What could not be saved, and why.
@@ -80,19 +82,25 @@ enum Target {
 }
 
 impl Saver {
-    /// Begins to save what this source tells.
-    pub fn start(store: Store, source: Arc<dyn Source>) -> Self {
+    /// Begins to save what this source tells, and ends what an earlier server left.
+    pub fn start(store: Store, source: Arc<dyn Source>, orphans: Vec<Orphan>) -> Self {
         let shared = Arc::new(Shared {
             store: Arc::new(store),
             source,
             saves: Semaphore::new(SAVES_AT_ONCE),
-            state: Mutex::default(),
+            state: Mutex::new(State {
+                orphans: orphans.iter().map(|orphan| orphan.0.clone()).collect(),
+                ..State::default()
+            }),
             tasks: Mutex::default(),
         });
         let store = Arc::clone(&shared.store);
         // Nobody waits for it.
         drop(tokio::task::spawn_blocking(move || store.prune()));
         shared.tasks().spawn(follow_registry(Arc::clone(&shared)));
+        if !orphans.is_empty() {
+            shared.tasks().spawn(clear_orphans(Arc::clone(&shared), orphans));
+        }
         Self { shared }
     }
 
@@ -165,6 +173,12 @@ impl Shared {
             }
         }
     }
+}
+
+async fn clear_orphans(shared: Arc<Shared>, orphans: Vec<Orphan>) {
+    end_orphans(orphans).await;
+    shared.state().orphans.clear();
+    save_children(&shared).await;
 }
 
 /// Saves the registry after each change, and sees to it that each session is followed.
@@ -267,7 +281,8 @@ async fn save_registry(shared: &Arc<Shared>) -> bool {
 async fn save_children(shared: &Arc<Shared>) {
     let known = shared.state().children.clone();
     let alive = shared.source.sessions().into_iter().filter(|session| session.exit().is_none());
-    let children: Vec<_> = alive.filter_map(|session| Child::new(session.id().as_str(), session.pid())).collect();
+    let mut children = shared.state().orphans.clone();
+    children.extend(alive.filter_map(|session| Child::new(session.id().as_str(), session.pid())));
     if known.as_ref() == Some(&children) {
         return;
     }
