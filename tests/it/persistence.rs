@@ -362,6 +362,7 @@ mod linux {
     }
 
     #[test]
+    #[expect(clippy::print_stderr, reason = "a test that is left out says so")]
     fn a_full_disk_stops_nothing_and_is_forgotten_when_there_is_room() {
         let parent = Folder::new();
         let state = state_with(&parent, &[]);
