@@ -161,7 +161,7 @@ async fn server(connection: &Connection) -> Result<(State, String), Failure> {
     Ok(match client.health(CONNECT_PATIENCE).await {
         Ok(Some(health)) => {
             let version = text(&health, "version");
-            let degraded = text(&health, "degraded_reason");
+            let degraded = text(&health, "reason");
             match degraded.is_empty() {
                 true => (State::Good, format!("kpty {version} answers at {}", client.url())),
                 false => (State::Bad, format!("kpty {version} at {} cannot save: {degraded}", client.url())),

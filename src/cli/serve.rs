@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::{Failure, Outcome, print};
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::error::Error;
 use crate::pty;
 use crate::server::{Callers, Reach, Server, ServerSettings};
@@ -35,7 +35,8 @@ pub(super) struct ServeArguments {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     host: IpAddr,
 
-    /// Folder for the server's files, created when missing; server.json in it has port, pid and version
+    /// Folder for the server's files, created when missing; server.json in it has port, pid and version. Without it:
+    /// ai/checkpoints/pty under KURORYUU_PROJECT_ROOT where that is set, else ~/.local/state/kpty
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
 
@@ -71,7 +72,7 @@ pub(super) fn run(arguments: ServeArguments) -> Result<Outcome, Failure> {
         callers: if arguments.no_auth { Callers::Anybody } else { Callers::Known },
         token_file: arguments.token_file,
         allow_origins: arguments.allow_origin,
-        state_dir: arguments.state_dir,
+        state_dir: arguments.state_dir.or_else(config::default_state_dir),
     };
     let runtime = super::threaded_runtime()?;
     let served = runtime.block_on(serve(config, &settings));

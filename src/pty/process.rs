@@ -80,6 +80,28 @@ pub(super) fn membership(_pid: u32) -> Option<Membership> {
     None
 }
 
+/// When a process started, in the system's own count; none of one that has ended. With its number it names a process
+/// for as long as the system runs.
+#[cfg(target_os = "linux")]
+pub fn started(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = stat.get(stat.rfind(')')? + 2..)?.split(' ');
+    let is_dead = matches!(fields.next()?, "Z" | "X");
+    // The first field after the name is the third of all, and this is the twenty-second.
+    fields.nth(18).filter(|_| !is_dead)?.parse().ok()
+}
+
+/// When a process started; nothing is known here.
+#[cfg(not(target_os = "linux"))]
+pub fn started(_pid: u32) -> Option<u64> {
+    None
+}
+
+/// The living processes of the session that this process leads, or led.
+pub fn session_members(leader: u32) -> Vec<u32> {
+    all().filter(|process| process.session == leader && !process.is_zombie).map(|process| process.pid).collect()
+}
+
 /// All processes.
 pub(super) fn all() -> impl Iterator<Item = Membership> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -123,6 +145,7 @@ mod tests {
         let found = membership(pid).expect("the child");
         let program = program(pid);
         let is_listed = all().any(|process| process.pid == pid);
+        assert!(started(pid) >= started(std::process::id()) && started(pid).is_some());
         drop(child.stdin.take());
         child.wait().expect("the end of cat");
 
@@ -131,6 +154,6 @@ mod tests {
         assert!(executable_name(std::process::id()).is_some_and(|name| name.starts_with("kpty")));
         let program = program.expect("its program");
         assert!(program.name == "cat" && program.args == ["cat"], "{program:?}");
-        assert!(membership(pid).is_none());
+        assert!(membership(pid).is_none() && started(pid).is_none());
     }
 }

@@ -29,7 +29,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use crate::error::{Error, Result};
-use crate::store::Token;
+use crate::store::{Restored, Saver, Store, Token};
 use crate::tools::Tools;
 use access::{Login, Policy};
 #[cfg(feature = "conformance")]
@@ -44,6 +44,8 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// How long sessions are given to end when the server stops. A kill takes 3 s at most.
 const KILL_PATIENCE: Duration = Duration::from_secs(5);
+/// How long the disk is given when the server stops, before and after the sessions end.
+const SAVE_PATIENCE: Duration = Duration::from_millis(1_500);
 /// How long the last answers are given to reach their readers.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -65,7 +67,7 @@ pub struct ServerSettings {
     pub token_file: Option<PathBuf>,
     /// Web pages, by their origin, that may ask although they are not of this machine.
     pub allow_origins: Vec<String>,
-    /// A folder for what others may want to know; created when missing.
+    /// A folder for what outlives the server; created when missing.
     pub state_dir: Option<PathBuf>,
 }
 
@@ -94,12 +96,13 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     policy: Policy,
+    store: Option<(Store, Restored)>,
     announcement: Option<Announcement>,
     state_dir: Option<PathBuf>,
 }
 
 impl Server {
-    /// Takes the port and says so in the state folder.
+    /// Takes the port, then the state folder, and says in it where the server is.
     pub async fn bind(settings: &ServerSettings) -> Result<Self> {
         let ServerSettings { host, port, reach, .. } = *settings;
         check_reach(settings)?;
@@ -108,11 +111,15 @@ impl Server {
         let listener = TcpListener::bind(wanted).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         let folder = settings.state_dir.as_deref();
-        folder.map(state_dir::create).transpose()?;
+        let store = folder.map(Store::open).transpose()?;
         let login = login(settings, folder)?;
         let policy = Policy::new(address.port(), reach, &settings.allow_origins, login)?;
-        let announcement = folder.map(|folder| Announcement::write(folder, address.port(), VERSION)).transpose()?;
-        Ok(Self { listener, address, policy, announcement, state_dir: settings.state_dir.clone() })
+        let announce = |folder: &Path| {
+            let written = Announcement::write(folder, address.port(), VERSION);
+            written.inspect_err(|error| tracing::warn!("nobody is told where the server is: {error}")).ok()
+        };
+        let announcement = folder.and_then(announce);
+        Ok(Self { listener, address, policy, store, announcement, state_dir: settings.state_dir.clone() })
     }
 
     /// Where it listens.
@@ -122,10 +129,12 @@ impl Server {
 
     /// Answers until `stop` comes; then ends all sessions and returns.
     pub async fn run(self, tools: Tools, stop: impl Future<Output = ()>) -> Result<()> {
-        let Self { listener, policy, announcement, state_dir, .. } = self;
+        let Self { listener, policy, store, announcement, state_dir, .. } = self;
+        let saver = store.map(|(store, restored)| start_saving(&tools, store, restored));
         let pending = tools.config().project_root.join(PENDING_FOLDER);
         let gate = mcp::gate(tools.clone(), &Folders { state: state_dir, pending: Some(pending) });
-        let app = router(tools.clone(), gate.clone(), policy).into_make_service_with_connect_info::<Peer>();
+        let app = router(tools.clone(), gate.clone(), saver.clone(), policy);
+        let app = app.into_make_service_with_connect_info::<Peer>();
         let listener = PeerListener(listener);
         let (stopping, stopped) = oneshot::channel::<()>();
         let graceful = axum::serve(listener, app).with_graceful_shutdown(async {
@@ -140,6 +149,10 @@ impl Server {
         }
         // Nobody listens only when the listener is gone already.
         let _ = stopping.send(());
+        if let Some(saver) = &saver {
+            // What sessions show is saved while they are still there.
+            saved(saver.save_all()).await;
+        }
         match tokio::time::timeout(KILL_PATIENCE, tools.shutdown()).await {
             Ok(left) if left.is_empty() => {}
             Ok(left) => tracing::warn!("these sessions would not end: {left:?}"),
@@ -149,8 +162,24 @@ impl Server {
         if !serving.is_finished() && tokio::time::timeout(ANSWER_PATIENCE, &mut serving).await.is_err() {
             serving.abort();
         }
+        if let Some(saver) = &saver {
+            saved(saver.finish()).await;
+        }
         drop(announcement);
         Ok(())
+    }
+}
+
+/// Takes over what an earlier server left, and saves from now on.
+fn start_saving(tools: &Tools, store: Store, restored: Restored) -> Saver {
+    tools.registry().restore(restored.records);
+    Saver::start(store, Arc::new(tools.registry().clone()), restored.orphans)
+}
+
+/// A disk that does not answer must not keep the server from ending.
+async fn saved(saving: impl Future<Output = ()>) {
+    if tokio::time::timeout(SAVE_PATIENCE, saving).await.is_err() {
+        tracing::warn!("the disk is too slow: not everything was saved");
     }
 }
 
@@ -189,11 +218,10 @@ fn login(settings: &ServerSettings, folder: Option<&Path>) -> Result<Login> {
     Ok(Login::On(token))
 }
 
-fn router(tools: Tools, gate: McpGate, policy: Policy) -> Router {
+fn router(tools: Tools, gate: McpGate, saver: Option<Saver>, policy: Policy) -> Router {
     Router::new()
         .route("/", get(info))
-        .route("/health", get(health))
-        .with_state(tools.clone())
+        .route("/health", get(health).with_state((tools.clone(), saver)))
         .merge(pty_http::routes(&tools))
         .route("/mcp", any(McpGate::handle).with_state(gate))
         .layer(middleware::from_fn_with_state(Arc::new(policy), access::check))
@@ -210,10 +238,15 @@ async fn info() -> Json<Value> {
     }))
 }
 
-async fn health(State(tools): State<Tools>) -> Json<Value> {
+async fn health(State((tools, saver)): State<(Tools, Option<Saver>)>) -> Json<Value> {
     let sessions = tools.registry().list();
     let alive = sessions.iter().filter(|session| session.exit().is_none()).count();
-    Json(json!({
+    let mut body = json!({
         "ok": true, "status": "healthy", "version": VERSION, "pid": std::process::id(), "sessions": alive,
-    }))
+    });
+    if let Some(reason) = saver.and_then(|saver| saver.trouble()) {
+        body["degraded"] = json!(true);
+        body["reason"] = json!(reason);
+    }
+    Json(body)
 }

@@ -1,4 +1,4 @@
-//! The state folder: private to its owner, with a note that says where the server is.
+//! A note in the state folder that says where the server is.
 
 use std::fs;
 use std::io::Write as _;
@@ -24,15 +24,6 @@ struct Note {
 #[derive(Debug)]
 pub(super) struct Announcement {
     path: PathBuf,
-}
-
-/// Makes the folder, for its owner alone. One that exists is left as it is.
-pub(super) fn create(folder: &Path) -> Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).map_err(|cause| Error::file("create", folder, cause))
 }
 
 impl Announcement {
@@ -66,17 +57,9 @@ mod tests {
 
     #[test]
     fn a_note_is_there_while_its_server_is() {
-        let parent = tempfile::tempdir().expect("a temporary folder");
-        let folder = parent.path().join("a/b");
-        create(&folder).expect("a new folder");
-        create(&folder).expect("the same folder");
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            let mode = fs::metadata(&folder).expect("the folder").permissions().mode();
-            assert_eq!(mode & 0o777, 0o700);
-        }
-        let announcement = Announcement::write(&folder, 8100, "1.2.3").expect("a note");
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = folder.path();
+        let announcement = Announcement::write(folder, 8100, "1.2.3").expect("a note");
         let text = fs::read_to_string(folder.join(NOTE)).expect("the note");
         assert_eq!(text, format!("{{\"port\":8100,\"pid\":{},\"version\":\"1.2.3\"}}\n", std::process::id()));
         drop(announcement);

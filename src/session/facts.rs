@@ -12,11 +12,6 @@ impl Session {
         change(&mut self.shared.owner.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The child.
-    pub fn pid(&self) -> u32 {
-        self.shared.control.pid()
-    }
-
     /// When it was created.
     pub fn created_at(&self) -> SystemTime {
         self.shared.created_at

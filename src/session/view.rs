@@ -1,6 +1,7 @@
 //! What tools ask of a session besides its text: where the window stands, the cells, the end.
 
 use kpty_emulator::{Answer, Mode, Request, Screen};
+use tokio::sync::watch;
 
 use super::Session;
 use super::ground::interactive_shell;
@@ -41,6 +42,16 @@ impl Session {
             let is_shell = foreground.program.as_ref().is_some_and(|program| interactive_shell(program).is_some());
             !foreground.canonical && !is_shell
         })
+    }
+
+    /// Moves with every piece of output, every new size, and the end.
+    pub fn progress(&self) -> watch::Receiver<u64> {
+        self.shared.progress.subscribe()
+    }
+
+    /// The child.
+    pub fn pid(&self) -> u32 {
+        self.shared.control.pid()
     }
 
     /// Waits for the end of the session's program.

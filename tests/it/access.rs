@@ -164,6 +164,7 @@ mod other_user {
 
     const NOBODY: u32 = 65_534;
 
+    #[expect(clippy::print_stderr, reason = "a test that is left out says so")]
     fn can_be_had() -> bool {
         let is_root = rustix::process::geteuid().is_root();
         if !is_root {
@@ -237,13 +238,15 @@ mod other_user {
         }
         let server = Server::start();
         let file = server.state.path().join("made-by-another");
+        // With the beginning of another request behind it, the first is worked on before the end is seen.
+        let blind = format!("{}GET / HTTP/1.1\r\n", creating(&server, &file, ""));
         server.signal("STOP");
         for _ in 0..20 {
-            send(server.port, &creating(&server, &file, ""), "exec 3>&-");
+            send(server.port, &blind, "exec 3>&-");
         }
         server.signal("CONT");
         for _ in 0..20 {
-            send(server.port, &creating(&server, &file, ""), "exec 3>&-");
+            send(server.port, &blind, "exec 3>&-");
         }
         work_of_our_own(&server);
         assert_eq!(sessions(&server), 1);

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A number of repetitions: `brief` in a test, `long` in `scripts/soak`.
 #[expect(clippy::disallowed_methods, reason = "a setting of the tests, not of the program")]
-fn amount(brief: usize, long: usize) -> usize {
+pub(crate) fn amount(brief: usize, long: usize) -> usize {
     if std::env::var_os("KPTY_SOAK").is_some() { long } else { brief }
 }
 

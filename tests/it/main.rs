@@ -6,6 +6,7 @@ mod fixtures;
 mod life;
 mod live;
 mod mcp;
+mod persistence;
 mod pty_http;
 mod registry;
 mod replay;

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -17,6 +18,8 @@ pub(crate) struct Server {
     child: Child,
     pub(crate) port: u16,
     pub(crate) state: Folder,
+    /// What it said before it listened.
+    pub(crate) said: String,
 }
 
 /// An answer over HTTP.
@@ -58,21 +61,46 @@ impl Server {
     }
 
     fn start_in(state: Folder, env: &[(&str, &str)], arguments: &[&str]) -> Self {
+        let folder = state.path().join("state");
+        let mut command = Self::serve(&folder, state.path());
+        command.args(arguments).envs(env.iter().copied());
+        Self::launch(command, state)
+    }
+
+    /// Starts it on a state folder that outlives it.
+    pub(crate) fn start_on(folder: &Path) -> Self {
+        let home = Folder::new();
+        Self::launch(Self::serve(folder, home.path()), home)
+    }
+
+    /// The command for a server on a free port.
+    pub(crate) fn serve(folder: &Path, home: &Path) -> Command {
         let mut command = command(["serve", "--port", "0", "--state-dir"]);
-        command.arg(state.path().join("state")).args(arguments);
-        command.env("KURORYUU_PTY_SHELL", "/bin/bash").env("KURORYUU_PROJECT_ROOT", state.path());
-        command.env("HOME", state.path()).envs(env.iter().copied());
+        command.arg(folder).env("HOME", home);
+        command.env("KURORYUU_PTY_SHELL", "/bin/bash").env("KURORYUU_PROJECT_ROOT", home);
+        command
+    }
+
+    /// Starts a server and waits until it says where it listens.
+    pub(crate) fn launch(mut command: Command, state: Folder) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("kpty starts");
         let mut errors = BufReader::new(child.stderr.take().expect("a pipe"));
-        let mut line = String::new();
-        errors.read_line(&mut line).expect("the server says where it listens");
-        let port = line.trim().strip_prefix("kpty: listening on http://127.0.0.1:");
-        let port = port.and_then(|rest| rest.split(',').next()).and_then(|port| port.parse().ok());
+        let mut said = String::new();
+        let port = loop {
+            let mut line = String::new();
+            let length = errors.read_line(&mut line).expect("the server says where it listens");
+            assert_ne!(length, 0, "the server says: {said:?}");
+            let port = line.trim().strip_prefix("kpty: listening on http://127.0.0.1:");
+            if let Some(port) = port.and_then(|rest| rest.split(',').next()).and_then(|port| port.parse().ok()) {
+                break port;
+            }
+            // Warnings may come first.
+            said.push_str(&line);
+        };
         // Whatever comes later must not block the server.
         std::thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink()));
-        let port = port.unwrap_or_else(|| panic!("the server says: {line:?}"));
-        Self { child, port, state }
+        Self { child, port, state, said }
     }
 
     pub(crate) fn pid(&self) -> u32 {

@@ -1,0 +1,176 @@
+//! The folder of one session, `pty_session_v1`: what it was, the end of what it said with secrets masked, and its events.
+//!
+//! A power cut may cost the newest of these; making thousands of them survive one would wear the disk for nothing.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use serde::Serialize;
+
+use super::files::{self, Durability};
+use super::journal::{self, Event};
+use super::{is_safe_id, snapshot};
+use crate::model::{SessionRecord, iso_time};
+use crate::session::Info;
+
+const SCHEMA: &str = "pty_session_v1";
+const METADATA: &str = "metadata.json";
+const BUFFER: &str = "buffer.txt";
+const EVENTS: &str = "events.jsonl";
+/// How long the folder of a session stays after it was last written.
+const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 3_600);
+/// Folders of sessions that are kept at most; the oldest go first.
+const MAX_FOLDERS: usize = 5_000;
+
+/// A session as it is saved.
+pub(super) struct Saved {
+    pub(super) info: Info,
+    /// The end of its output, secrets masked.
+    pub(super) buffer: String,
+}
+
+#[derive(Serialize)]
+struct Metadata<'a> {
+    schema: &'static str,
+    session_id: &'a str,
+    saved_at: String,
+    shell: &'a str,
+    cwd: String,
+    cols: u16,
+    rows: u16,
+    created_at: String,
+    last_activity: String,
+    is_alive: bool,
+    buffer_size: usize,
+}
+
+/// Writes the files of a session.
+pub(super) fn write(sessions: &Path, saved: &Saved) -> io::Result<()> {
+    let Saved { info, buffer } = saved;
+    let folder = folder(sessions, info.id.as_str())?;
+    let metadata = Metadata {
+        schema: SCHEMA,
+        session_id: info.id.as_str(),
+        saved_at: iso_time(SystemTime::now()),
+        shell: &info.shell,
+        cwd: info.cwd.display().to_string(),
+        cols: info.size.cols(),
+        rows: info.size.rows(),
+        created_at: iso_time(info.created_at),
+        last_activity: iso_time(info.last_activity),
+        is_alive: info.exit.is_none(),
+        buffer_size: info.buffer_size,
+    };
+    let mut bytes = serde_json::to_vec_pretty(&metadata)?;
+    bytes.push(b'\n');
+    files::write(&folder.join(BUFFER), buffer.as_bytes(), Durability::Process)?;
+    files::write(&folder.join(METADATA), &bytes, Durability::Process)
+}
+
+/// Adds to the events of a session.
+pub(super) fn append(sessions: &Path, event: &Event) -> io::Result<()> {
+    journal::append(&folder(sessions, &event.session_id)?.join(EVENTS), std::slice::from_ref(event))
+}
+
+/// The folder of a session. What stands in its place and is no folder gives way.
+fn folder(sessions: &Path, id: &str) -> io::Result<PathBuf> {
+    if !is_safe_id(id) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "its id cannot be the name of a folder"));
+    }
+    let folder = sessions.join(id);
+    for path in [sessions, &folder] {
+        if fs::symlink_metadata(path).is_ok_and(|found| !found.is_dir()) {
+            snapshot::put_aside(path, "it is not a folder");
+        }
+        files::make_folder(path)?;
+    }
+    Ok(folder)
+}
+
+/// The folders of sessions, and when each was last written.
+fn folders(sessions: &Path) -> Vec<(SystemTime, PathBuf)> {
+    if fs::symlink_metadata(sessions).is_ok_and(|found| !found.is_dir()) {
+        return Vec::new();
+    }
+    let entries = fs::read_dir(sessions).into_iter().flatten().flatten();
+    let is_session = |entry: &fs::DirEntry| {
+        entry.file_type().is_ok_and(|kind| kind.is_dir()) && entry.file_name().to_str().is_some_and(is_safe_id)
+    };
+    entries.filter(is_session).map(|entry| (written(&entry.path()), entry.path())).collect()
+}
+
+/// Removes the folders of all sessions but these.
+pub(super) fn remove_others(sessions: &Path, kept: &[SessionRecord]) {
+    for (_, path) in folders(sessions) {
+        let is_kept = kept.iter().any(|record| path.ends_with(&record.session_id));
+        if !is_kept && let Err(cause) = fs::remove_dir_all(&path) {
+            tracing::warn!("{} is not wanted any more and cannot be removed: {cause}", path.display());
+        }
+    }
+}
+
+/// Removes the folders of sessions that are too old or too many, and what a killed server did not finish in the others.
+pub(super) fn prune(sessions: &Path) {
+    let mut found = folders(sessions);
+    found.sort_by(|a, b| b.cmp(a));
+    let now = SystemTime::now();
+    for (rank, (written, path)) in found.into_iter().enumerate() {
+        // A clock that was set back makes nothing old.
+        let age = now.duration_since(written).unwrap_or(Duration::ZERO);
+        if age <= KEPT_FOR && rank < MAX_FOLDERS {
+            files::remove_unfinished(&path);
+        } else if let Err(cause) = fs::remove_dir_all(&path) {
+            tracing::warn!("{} is old and cannot be removed: {cause}", path.display());
+        }
+    }
+}
+
+/// When a session was last written; times inside its files are anybody's.
+fn written(folder: &Path) -> SystemTime {
+    let time = |path: &Path| fs::symlink_metadata(path).and_then(|found| found.modified()).ok();
+    time(&folder.join(METADATA)).or_else(|| time(folder)).unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_old_sessions_are_removed() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let old = SystemTime::now() - KEPT_FOR - Duration::from_secs(60);
+        for (name, file, is_old) in [
+            ("pty_new", METADATA, false),
+            ("pty_old", METADATA, true),
+            ("no.session", METADATA, true),
+            ("pty_bare", "other", false),
+        ] {
+            let path = folder.path().join(name);
+            fs::create_dir(&path).expect("a folder");
+            fs::write(path.join(file), "{}").expect("a file");
+            if is_old {
+                let file = fs::File::options().write(true).open(path.join(file)).expect("the file");
+                file.set_modified(old).expect("our file");
+            }
+        }
+        prune(folder.path());
+        let mut left: Vec<_> = fs::read_dir(folder.path())
+            .expect("the folder")
+            .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
+            .collect();
+        left.sort();
+        assert_eq!(left, ["no.session", "pty_bare", "pty_new"]);
+    }
+
+    #[test]
+    fn an_id_that_is_a_path_writes_nothing() {
+        let parent = tempfile::tempdir().expect("a temporary folder");
+        let sessions = parent.path().join("a/sessions");
+        for id in ["..", "../../x", "/x", ""] {
+            assert!(folder(&sessions, id).is_err(), "{id:?}");
+        }
+        assert_eq!(fs::read_dir(parent.path()).expect("the folder").count(), 0);
+    }
+}
