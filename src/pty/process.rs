@@ -136,17 +136,22 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn a_process_is_known_by_group_and_program() {
+        use std::io::{Read as _, Write as _};
         use std::os::unix::process::CommandExt;
         use std::process::{Command, Stdio};
 
         let mut child =
-            Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0).spawn().expect("cat");
+            Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0).spawn().expect("cat");
         let pid = child.id();
+        // One that has just been started has no arguments yet; one that answers has.
+        let (mut stdin, mut stdout) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
+        stdin.write_all(b"x").expect("cat reads");
+        stdout.read_exact(&mut [0]).expect("cat writes");
         let found = membership(pid).expect("the child");
         let program = program(pid);
         let is_listed = all().any(|process| process.pid == pid);
         assert!(started(pid) >= started(std::process::id()) && started(pid).is_some());
-        drop(child.stdin.take());
+        drop(stdin);
         child.wait().expect("the end of cat");
 
         assert!(!found.is_zombie && found.group == pid && found.parent == std::process::id());
