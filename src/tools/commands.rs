@@ -1,7 +1,7 @@
 //! `commands`: what was run in a session, and the output of one of them.
 
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Tools;
 use super::envelope::{Outcome, fields};
@@ -30,7 +30,9 @@ pub(super) const PARAMS: &[&str] = &[
 ];
 
 const LIMIT: usize = 20;
-const MAX_CHARS: usize = 8_000;
+/// Characters of an output unless more are asked for. With all around it an answer stays below 8 KB: clients cut longer
+/// ones, and not where it suits.
+pub(super) const MAX_CHARS: usize = 6_000;
 
 pub(super) enum Request {
     List { session: Session, limit: usize },
@@ -72,6 +74,9 @@ pub(super) struct Ran {
     omitted_chars: usize,
     omitted_lines: usize,
     evicted_lines: u64,
+    /// The call that gives the rest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<Value>,
 }
 
 /// Some lines of an output.
@@ -91,6 +96,9 @@ struct Selected {
     omitted_lines: usize,
     /// Lines at the beginning that the history no longer has.
     evicted_lines: u64,
+    /// The call that gives the rest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<Value>,
 }
 
 impl Request {
@@ -162,7 +170,8 @@ impl Ran {
         let command = Listed::of(&session.command(id)?, &session.redactor());
         let output = session.output_of(id, max_chars).unwrap_or_default();
         let Output { text, truncated, omitted_chars, omitted_lines, evicted_lines, .. } = output;
-        Some(Self { command, output: text, truncated, omitted_chars, omitted_lines, evicted_lines })
+        let next = rest(id, omitted_chars);
+        Some(Self { command, output: text, truncated, omitted_chars, omitted_lines, evicted_lines, next })
     }
 }
 
@@ -186,8 +195,15 @@ fn selected(session: &Session, id: CommandId, selection: &Selection, max_chars: 
         omitted_chars: cut.omitted_chars,
         omitted_lines: cut.omitted_lines,
         evicted_lines: evicted,
+        next: rest(id, cut.omitted_chars),
         output: cut.text,
     })
+}
+
+/// How to get what was left out.
+fn rest(id: CommandId, omitted_chars: usize) -> Option<Value> {
+    let why = "the part that is left out: by from_line and until_line, by regex, or with more max_chars";
+    (omitted_chars > 0).then(|| json!({ "action": "commands", "command_id": id.to_string(), "why": why }))
 }
 
 impl Selection {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use kpty_emulator::MarkerId;
 use serde::Serialize;
 
-use super::commands::Ran;
+use super::commands::{MAX_CHARS, Ran};
 use super::envelope::ExitFields;
 use super::params::Params;
 use super::talk::{MAX_CHARS_CAP, millis};
@@ -36,9 +36,6 @@ pub(super) const PARAMS: &[&str] = &[
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Clients give up on a call that says nothing for a minute.
 pub(super) const LONGEST_SILENT_WAIT: Duration = Duration::from_secs(45);
-/// Characters of a command's output in an answer.
-const MAX_CHARS: usize = 60_000;
-
 pub(super) struct Request {
     session: Session,
     wait: WaitRequest,
