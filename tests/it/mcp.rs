@@ -114,7 +114,8 @@ fn plain_clients_get_plain_json_byte_by_byte() {
             result(&listed),
         ),
         (
-            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"k_pty_view","arguments":{"action":"list"},"_meta":{"progressToken":7}}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call",
+                "params":{"name":"k_pty_view","arguments":{"action":"list"},"_meta":{"progressToken":7}}}"#,
             result(&listed),
         ),
         (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, result("{}")),
