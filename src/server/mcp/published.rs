@@ -30,8 +30,8 @@ everything.";
 
 const VIEW_DESCRIPTION: &str = "\
 Look at the terminals of k_pty without changing anything: list shows the sessions, term_read the screen or what \
-changed since a marker, read the raw output, commands the last commands and their output, search finds text in history and \
-screen, wait waits for text, quiet, the prompt, a command's end or the exit. Types nothing, starts nothing, ends \
+changed since a marker, read the raw output, commands the last commands and their output, search finds text in history \
+and screen, wait waits for text, quiet, the prompt, a command's end or the exit. Types nothing, starts nothing, ends \
 nothing; for that use k_pty. Answers have ok; failures have error_code and message.";
 
 /// Clients keep about 2,000 characters of it, and some show a model nothing else before the first call.
