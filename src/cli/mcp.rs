@@ -29,8 +29,8 @@ const LAST_PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
 #[command(after_help = "\
-If a server answers at the address, calls go to it, and its sessions go on when this ends. Otherwise the sessions live in
-this process and are ended with it. RUST_LOG sets what is logged to standard error.
+If a server answers at the address, calls go to it, and its sessions go on when this ends. Otherwise the sessions live
+in this process and are ended with it. RUST_LOG sets what is logged to standard error.
 
 Examples:
   claude mcp add kpty -- kpty mcp              in Claude Code

@@ -15,6 +15,8 @@ use crate::error::Error;
 /// How long the server waits when nobody says; it may be told otherwise, so this is only our patience.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Characters of the output that is waited for; a person can scroll.
+const OUTPUT_CHARS: usize = 60_000;
 /// A wait is done in parts: the server ends one that says nothing for longer than 45 s.
 const LONGEST_PART: Duration = Duration::from_secs(40);
 
@@ -156,6 +158,7 @@ pub(super) async fn wait(arguments: WaitArguments) -> Result<Outcome, Failure> {
         "quiet_ms": arguments.quiet.map(millis),
         "prompt": arguments.prompt.then_some(true),
         "exit": arguments.exit.then_some(true),
+        "max_chars": arguments.command.is_some().then_some(OUTPUT_CHARS),
         "command_id": arguments.command,
         "marker_id": arguments.marker,
     });

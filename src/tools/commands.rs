@@ -30,10 +30,11 @@ pub(super) const PARAMS: &[&str] = &[
 ];
 
 const LIMIT: usize = 20;
-/// Characters of an output in an answer: clients cut longer answers in their own way.
-pub(super) const MAX_CHARS: usize = 8_000;
+/// Characters of an output unless more are asked for. With all around it an answer stays below 8 KB: clients cut longer
+/// ones, and not where it suits.
+pub(super) const MAX_CHARS: usize = 6_000;
 /// Characters of a command in an answer; `talk` takes much longer ones.
-const LINE_CHARS: usize = 200;
+const LINE_CHARS: usize = 120;
 /// What the number of a line costs in an answer.
 const NUMBER_CHARS: usize = 8;
 

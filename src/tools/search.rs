@@ -20,7 +20,7 @@ pub(super) const MAX_MATCHES: usize = 50;
 pub(super) const MAX_MATCHES_CAP: usize = 500;
 const CONTEXT_CAP: usize = 20;
 /// Characters of an answer.
-const MAX_CHARS: usize = 8_000;
+const MAX_CHARS: usize = 7_000;
 const MAX_CHARS_CAP: usize = 50_000;
 /// Characters of a matching line; of a longer one the part with the match is shown.
 const LINE_CHARS: usize = 500;

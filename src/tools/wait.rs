@@ -40,7 +40,7 @@ pub(super) const LONGEST_SILENT_WAIT: Duration = Duration::from_secs(45);
 /// Characters of a line in an answer; of a longer one the part that matched is shown.
 const LINE_CHARS: usize = 500;
 /// Characters of the screen's end in an answer.
-const TAIL_CHARS: usize = 2_000;
+const TAIL_CHARS: usize = 1_000;
 
 pub(super) struct Request {
     session: Session,

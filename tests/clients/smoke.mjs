@@ -10,7 +10,8 @@ export async function smoke(client, call) {
   const created = answer(await call('k_pty', { action: 'create', shell: '/bin/bash' }));
   const session_id = created.session_id;
   const told = [];
-  const talked = await call('k_pty', { action: 'talk', session_id, command: 'sleep 6; echo hi' }, (progress) => told.push(progress.progress));
+  const talk = { action: 'talk', session_id, command: 'sleep 6; echo hi' };
+  const talked = await call('k_pty', talk, ({ progress }) => told.push(progress));
   assert.ok(!talked.isError && talked.structuredContent === undefined);
   assert.equal(answer(talked).output, 'hi');
   assert.ok(told.length > 0, 'no progress');

@@ -114,7 +114,8 @@ fn plain_clients_get_plain_json_byte_by_byte() {
             result(&listed),
         ),
         (
-            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"k_pty_view","arguments":{"action":"list"},"_meta":{"progressToken":7}}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call",
+                "params":{"name":"k_pty_view","arguments":{"action":"list"},"_meta":{"progressToken":7}}}"#,
             result(&listed),
         ),
         (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, result("{}")),
@@ -293,6 +294,9 @@ fn long_calls_show_progress_to_those_who_asked() {
     let ids: Vec<_> = (0..4).map(|_| server.create().0).collect();
     let talk = |id: &str| json!({ "action": "talk", "session_id": id, "command": "sleep 11; echo done" });
     let client = Legacy::connect(&server, "2025-11-25");
+    // Two requests of one session at the same time need ids of their own.
+    let mut untold = call("k_pty", talk(&ids[2]), None);
+    untold["id"] = json!(8);
     let progress = |messages: &[Value]| -> Vec<f64> {
         let told = messages.iter().filter(|message| message["method"] == "notifications/progress");
         told.map(|message| {
@@ -307,7 +311,7 @@ fn long_calls_show_progress_to_those_who_asked() {
             let params = json!({ "name": "k_pty", "arguments": talk(&ids[1]), "_meta": { "progressToken": "t" } });
             events(&modern(&server, "tools/call", params, Some("k_pty")))
         });
-        let silent = scope.spawn(|| events(&client.post(&server, &call("k_pty", talk(&ids[2]), None))));
+        let silent = scope.spawn(|| events(&client.post(&server, &untold)));
         let plain = scope.spawn(|| server.post(&call("k_pty", talk(&ids[3]), Some("t")).to_string()).json());
         for messages in [legacy.join().expect("a reply"), stateless.join().expect("a reply")] {
             let told = progress(&messages);
@@ -334,6 +338,28 @@ fn a_wait_is_cut_short_unless_progress_is_shown() {
     let client = Legacy::connect(&server, "2025-06-18");
     assert_eq!(clamped(&client.ask(&server, &call("k_pty", wait.clone(), None))), 45_000);
     assert_eq!(clamped(&client.ask(&server, &call("k_pty", wait, Some("t")))), Value::Null);
+}
+
+#[test]
+fn long_answers_are_pages_that_say_how_to_get_the_rest() {
+    let server = Server::start();
+    let (id, _) = server.create();
+    let command = "for i in $(seq 3000); do echo \"line $i\"; done";
+    server.done("talk", json!({ "session_id": id, "command": command }));
+    for (action, arguments) in [
+        ("wait", json!({ "session_id": id, "command_id": "cmd_1" })),
+        ("commands", json!({ "session_id": id, "command_id": "cmd_1" })),
+        ("search", json!({ "session_id": id, "pattern": "line", "max_matches": 500 })),
+    ] {
+        let answer = server.done(action, arguments);
+        let size = answer.to_string().len();
+        assert!(size <= 8 << 10, "{action}: {size} bytes");
+        let next = answer["command"].get("next").unwrap_or(&answer["next"]);
+        assert!(next["action"].is_string() && next["why"].is_string(), "{action}: {next}");
+    }
+    let page = json!({ "session_id": id, "command_id": "cmd_1", "from_line": 1_499, "until_line": 1_500 });
+    let page = server.done("commands", page);
+    assert_eq!((&page["output"], page.get("next")), (&json!("line 1500"), None));
 }
 
 /// A client that hangs up, or says that it wants no answer, leaves its command running.
@@ -365,13 +391,13 @@ fn hanging_up_leaves_the_command_alone() {
 }
 
 /// `kpty mcp` with its two pipes.
-struct Stdio2 {
+struct Piped {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
 
-impl Stdio2 {
+impl Piped {
     fn start(url: &str, folder: &Folder) -> Self {
         let mut command = command(["mcp"]);
         command.env("KURORYUU_MCP_URL", url).env("KURORYUU_PTY_SHELL", "/bin/bash");
@@ -418,7 +444,7 @@ impl Stdio2 {
     }
 }
 
-impl Drop for Stdio2 {
+impl Drop for Piped {
     fn drop(&mut self) {
         // One that has ended already cannot be killed.
         let _ = self.child.kill();
@@ -429,7 +455,7 @@ impl Drop for Stdio2 {
 #[test]
 fn without_a_server_the_sessions_live_and_end_with_the_process() {
     let folder = Folder::new();
-    let mut stdio = Stdio2::start("http://127.0.0.1:1", &folder);
+    let mut stdio = Piped::start("http://127.0.0.1:1", &folder);
     stdio.introduce();
     let list = stdio.ask(&json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" }));
     assert_eq!(list["result"]["tools"].as_array().map(Vec::len), Some(2));
@@ -449,7 +475,7 @@ fn without_a_server_the_sessions_live_and_end_with_the_process() {
 #[test]
 fn with_a_server_the_calls_go_to_it() {
     let server = Server::start();
-    let mut stdio = Stdio2::start(&server.url(), &server.state);
+    let mut stdio = Piped::start(&server.url(), &server.state);
     stdio.introduce();
     let created = answer(&stdio.ask(&call("k_pty", json!({ "action": "create" }), None)));
     let id = created["session_id"].as_str().expect("an id");
@@ -466,6 +492,6 @@ fn with_a_server_the_calls_go_to_it() {
 fn a_process_that_nobody_talks_to_ends() {
     let folder = Folder::new();
     let begun = Instant::now();
-    Stdio2::start("http://127.0.0.1:1", &folder).end();
+    Piped::start("http://127.0.0.1:1", &folder).end();
     assert!(begun.elapsed() < Duration::from_secs(20));
 }

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::{Gate, SESSIONS_FOLDER};
-use crate::error::{Error, Result};
+use crate::error::{self, Error};
 use crate::server::{Reach, access};
 
 /// One red pixel.
@@ -43,7 +43,7 @@ pub struct FixtureServer {
 
 impl FixtureServer {
     /// Takes a free port.
-    pub async fn bind() -> Result<Self> {
+    pub async fn bind() -> error::Result<Self> {
         let refused = |cause: std::io::Error| Error::Server(format!("cannot listen: {cause}"));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
@@ -56,7 +56,7 @@ impl FixtureServer {
     }
 
     /// Answers for ever; client sessions are kept in the folder.
-    pub async fn run(self, state: &Path) -> Result<()> {
+    pub async fn run(self, state: &Path) -> error::Result<()> {
         let gate = Gate::new(Fixtures, Some(state.join(SESSIONS_FOLDER)));
         let policy = access::Policy::new(self.address.port(), Reach::Loopback);
         let app = Router::new()

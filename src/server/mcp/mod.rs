@@ -2,13 +2,14 @@
 //! are calls of an [`Engine`]; nothing here knows what a terminal is.
 //!
 //! [`plain`] tells clients that speak the protocol from those that only speak JSON, [`adapter`] is the handler of both,
-//! [`published`] is what they are told of the tools, [`sessions`] keeps client sessions over a restart, [`pending`]
-//! brings notices, [`stdio`] is the same without HTTP.
+//! [`published`] is what they are told of the tools, [`sessions`] keeps client sessions over a restart, [`live`]
+//! bounds them, [`pending`] brings notices, [`stdio`] is the same without HTTP.
 
 mod adapter;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod engine;
+mod live;
 mod pending;
 mod plain;
 mod published;

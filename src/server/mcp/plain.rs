@@ -22,6 +22,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::SHOWS_PROGRESS_HEADER;
+use super::live::{Live, MAX_LIVE};
 use super::sessions::Sessions;
 use crate::ids::random_hex;
 use crate::server::body::{MAX_BODY_BYTES, is_json, json_bytes, refusal};
@@ -53,12 +54,14 @@ pub(super) struct Plain {
 pub(crate) struct Gate<H> {
     strict: StreamableHttpService<H, LocalSessionManager>,
     plain: StreamableHttpService<H, NeverSessionManager>,
+    live: Arc<Live>,
     stopping: CancellationToken,
 }
 
 impl<H> Clone for Gate<H> {
     fn clone(&self) -> Self {
-        Self { strict: self.strict.clone(), plain: self.plain.clone(), stopping: self.stopping.clone() }
+        let Self { strict, plain, live, stopping } = self;
+        Self { strict: strict.clone(), plain: plain.clone(), live: live.clone(), stopping: stopping.clone() }
     }
 }
 
@@ -87,8 +90,10 @@ impl<H: ServerHandler + Clone + Sync> Gate<H> {
             let handler = handler.clone();
             move || Ok(handler.clone())
         };
+        let manager = Arc::new(session_manager());
         Self {
-            strict: StreamableHttpService::new(handlers(&handler), Arc::new(session_manager()), strict),
+            live: Arc::new(Live::new(manager.clone(), MAX_LIVE)),
+            strict: StreamableHttpService::new(handlers(&handler), manager, strict),
             plain: StreamableHttpService::new(handlers(&handler), Arc::new(NeverSessionManager::default()), plain),
             stopping,
         }
@@ -106,12 +111,24 @@ impl<H: ServerHandler + Clone + Sync> Gate<H> {
                 .into_response();
         }
         if request.method() != Method::POST || accepts_streams(request.headers()) {
-            return gate.strict.handle(request).await.map(Body::new);
+            return gate.handle_strict(request).await;
         }
         let session = session_header(request.headers());
         let mut response = gate.handle_plain(request, session.as_ref()).await;
         if let Some(session) = session {
             response.headers_mut().insert(SESSION_HEADER, session);
+        }
+        response
+    }
+
+    async fn handle_strict(&self, request: Request) -> Response {
+        let given = request.headers().get(SESSION_HEADER).cloned();
+        let response = self.strict.handle(request).await.map(Body::new);
+        let session = response.headers().get(SESSION_HEADER).cloned().or(given);
+        if response.status().is_success()
+            && let Some(session) = session.as_ref().and_then(|id| id.to_str().ok())
+        {
+            self.live.note(session).await;
         }
         response
     }
@@ -288,8 +305,15 @@ fn is_stateless_protocol(message: &Map<String, Value>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::future::Future;
+    use std::pin::Pin;
+
+    use tokio::io::AsyncWriteExt as _;
+
     use super::*;
     use crate::config::LONGEST_TALK;
+    use crate::server::mcp::adapter::Adapter;
+    use crate::server::mcp::engine::{Answer, Engine, ToolCall};
 
     #[test]
     fn messages_are_told_apart() {
@@ -361,6 +385,62 @@ mod tests {
             }
             assert_eq!(accepts_streams(&headers), expected, "{values:?}");
         }
+    }
+
+    /// An engine that never answers, and tells when it is asked and when it is left alone again.
+    struct Endless(tokio::sync::mpsc::UnboundedSender<&'static str>);
+
+    struct Left(tokio::sync::mpsc::UnboundedSender<&'static str>);
+
+    impl Drop for Left {
+        fn drop(&mut self) {
+            let _ = self.0.send("left");
+        }
+    }
+
+    impl Engine for Endless {
+        fn call(&self, _: ToolCall) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
+            Box::pin(async {
+                let _left = Left(self.0.clone());
+                let _ = self.0.send("asked");
+                std::future::pending().await
+            })
+        }
+    }
+
+    /// Only a failure reaches it.
+    async fn next(events: &mut tokio::sync::mpsc::UnboundedReceiver<&'static str>) -> Option<&'static str> {
+        tokio::time::timeout(Duration::from_secs(20), events.recv()).await.ok().flatten()
+    }
+
+    #[tokio::test]
+    async fn a_client_that_hangs_up_ends_its_wait() {
+        let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
+        let gate = crate::server::mcp::gate(Endless(sender), &Default::default());
+        let app = axum::Router::new().route("/mcp", axum::routing::any(Gate::<Adapter>::handle).with_state(gate));
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let serving = tokio::spawn(axum::serve(listener, app).into_future());
+        let plain = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"k_pty"}}"#.to_owned();
+        let meta = json!({ VERSION_KEY: "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {} });
+        let params = json!({ "name": "k_pty", "_meta": meta });
+        let stateless = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string();
+        let headers = "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
+                       Mcp-Method: tools/call\r\nMcp-Name: k_pty\r\n";
+        for (body, headers) in [(plain, ""), (stateless, headers)] {
+            let mut stream = tokio::net::TcpStream::connect(address).await.expect("the server listens");
+            let head = format!(
+                "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n{headers}\
+                 Content-Length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            stream.write_all(head.as_bytes()).await.expect("the server reads");
+            assert_eq!(next(&mut events).await, Some("asked"));
+            assert!(events.try_recv().is_err(), "left before the client hung up");
+            drop(stream);
+            assert_eq!(next(&mut events).await, Some("left"));
+        }
+        serving.abort();
     }
 
     #[test]

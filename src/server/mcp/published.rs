@@ -29,15 +29,15 @@ Answers have ok; failures have error_code, message and details that say what to 
 everything.";
 
 const VIEW_DESCRIPTION: &str = "\
-Look at the terminals of k_pty without changing anything: list shows the sessions, term_read the screen or what changed \
-since a marker, read the raw output, commands the last commands and their output, search finds text in history and \
-screen, wait waits for text, quiet, the prompt, a command's end or the exit. Types nothing, starts nothing, ends \
+Look at the terminals of k_pty without changing anything: list shows the sessions, term_read the screen or what \
+changed since a marker, read the raw output, commands the last commands and their output, search finds text in history \
+and screen, wait waits for text, quiet, the prompt, a command's end or the exit. Types nothing, starts nothing, ends \
 nothing; for that use k_pty. Answers have ok; failures have error_code and message.";
 
 /// Clients keep about 2,000 characters of it, and some show a model nothing else before the first call.
 pub(super) const INSTRUCTIONS: &str = "\
-kpty gives you real terminals that live on between calls. Use k_pty whenever a command needs a terminal, runs long, asks \
-questions, or must keep its shell state (directory, variables, virtual environment, ssh); use k_pty_view to look \
+kpty gives you real terminals that live on between calls. Use k_pty whenever a command needs a terminal, runs long, \
+asks questions, or must keep its shell state (directory, variables, virtual environment, ssh); use k_pty_view to look \
 without changing anything.
 
 Typical use: k_pty {action:\"create\"} -> session_id. k_pty {action:\"talk\", session_id, command:\"make test\"} runs \
@@ -49,8 +49,8 @@ Long commands: talk answers PTY_TIMEOUT with partial output and a command_id whi
 not poll with read. Without progress notifications one wait lasts 45 s at most.
 
 Interactive programs: send_line types a line and presses Enter, send_keys presses keys (\"Ctrl-C\", \"Down Enter\"), \
-term_read {mode:\"viewport\"} shows the screen, term_read {mode:\"delta\", marker_id} only what changed, wait {text} or \
-{quiet_ms} waits for it. Text that you typed is on the screen too: wait for something that only the answer contains.
+term_read {mode:\"viewport\"} shows the screen, term_read {mode:\"delta\", marker_id} only what changed, wait {text} \
+or {quiet_ms} waits for it. Text that you typed is on the screen too: wait for something that only the answer contains.
 
 Looking back: commands lists past commands with exit codes, commands {command_id} pages through one output, search \
 {pattern} finds text in history.
