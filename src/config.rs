@@ -4,8 +4,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use kpty_emulator::{MAX_COLS, MAX_ROWS, Size};
@@ -22,6 +24,45 @@ const DEFAULT_SHELL: &str = if cfg!(windows) { "powershell.exe" } else { "/bin/b
 const RING_BYTES: RangeInclusive<u64> = 1_024..=64 << 20;
 /// Spawning is work of the system's: more at once than it has cores for only queue up there.
 const SPAWNS_AT_ONCE: u64 = 4;
+
+/// Where the server listens unless told.
+const DEFAULT_HOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+/// Its port unless told.
+const DEFAULT_PORT: u16 = 8100;
+/// Where it speaks MCP unless told.
+const DEFAULT_PATH: &str = "/mcp";
+/// The port of the desktop app's bridge unless told.
+const BRIDGE_PORT: u16 = 8201;
+/// Paths that are something else.
+const TAKEN_PATHS: [&str; 5] = ["/", "/health", "/tools", "/v1", "/_x9k"];
+
+/// All variables with their defaults and meanings, for `help`; the README has the same table.
+pub const SETTINGS: [(&str, &str, &str); 24] = [
+    ("KURORYUU_PTY_SHELL", DEFAULT_SHELL, "program of a new session"),
+    ("KURORYUU_PTY_COLS", "120", "its width"),
+    ("KURORYUU_PTY_ROWS", "30", "its height"),
+    ("KURORYUU_PTY_BUFFER_SIZE", "102400", "bytes of raw output kept per session"),
+    ("KURORYUU_PTY_TIMEOUT_MS", "30000", "how long talk waits unless told"),
+    ("KURORYUU_TERM_BUFFER_ACCESS", "on", "off forbids reading screens"),
+    ("KURORYUU_PROJECT_ROOT", "current folder", "where a session starts; the state folder is below it when set"),
+    ("KURORYUU_MCP_HOST", "127.0.0.1", "address of the server"),
+    ("KURORYUU_MCP_PORT", "8100", "port of the server"),
+    ("KURORYUU_MCP_PATH", DEFAULT_PATH, "path of MCP"),
+    ("KURORYUU_MCP_URL", "http://127.0.0.1:8100", "server that the command line asks"),
+    ("KURORYUU_GATEWAY_URL", "none", "gateway that is told of traffic"),
+    ("KURORYUU_DESKTOP_URL", "none", "bridge of the desktop app"),
+    ("KURORYUU_PTY_BRIDGE_PORT", "8201", "port of that bridge on this machine"),
+    ("KURORYUU_AGENT_ID", "none", "agent the server was started for"),
+    ("KURORYUU_SESSION_ID", "none", "that agent's own session"),
+    ("KURORYUU_CLI_TYPE", "none", "kind of program that agent is"),
+    ("KURORYUU_IS_LEADER", "no", "that agent leads"),
+    ("KURORYUU_AGENT_ROLE", "none", "leader says the same"),
+    ("KURORYUU_INTERNAL_SECRET", "none", "lets other services change owners"),
+    ("KPTY_TOKEN_FILE", "none", "file with the token for callers that are not the own user"),
+    ("KPTY_MAX_SESSIONS", "1000", "live sessions at most"),
+    ("KPTY_SPAWNS_AT_ONCE", "4", "programs started at the same time"),
+    ("KPTY_KEEP_DEAD_S", "600", "how long a dead session stays readable"),
+];
 
 /// Whether screens may be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,6 +146,16 @@ pub struct Config {
     pub spawns_at_once: usize,
     /// `KPTY_KEEP_DEAD_S`: how long a dead session stays readable.
     pub keep_dead: Duration,
+    /// `KURORYUU_MCP_HOST`: the address to listen on.
+    pub host: IpAddr,
+    /// `KURORYUU_MCP_PORT`: the port to listen on.
+    pub port: u16,
+    /// `KURORYUU_MCP_PATH`: where MCP is spoken.
+    pub mcp_path: String,
+    /// `KURORYUU_GATEWAY_URL`: who is told of traffic.
+    pub gateway_url: Option<String>,
+    /// `KURORYUU_DESKTOP_URL`, else the port `KURORYUU_PTY_BRIDGE_PORT` of this machine: the bridge of the desktop app.
+    pub desktop_url: String,
     /// Whom this server was started for.
     pub identity: Identity,
     /// `KURORYUU_INTERNAL_SECRET`: lets other services change owners.
@@ -128,6 +179,11 @@ impl Default for Config {
             max_sessions: 1_000,
             spawns_at_once: SPAWNS_AT_ONCE as usize,
             keep_dead: Duration::from_secs(600),
+            host: DEFAULT_HOST,
+            port: DEFAULT_PORT,
+            mcp_path: DEFAULT_PATH.to_owned(),
+            gateway_url: None,
+            desktop_url: local_url(BRIDGE_PORT),
             identity: Identity::default(),
             internal_secret: None,
             allow_bridge: Vec::new(),
@@ -154,6 +210,7 @@ impl Config {
         let mut reader = Reader { vars: &vars, problems: Vec::new() };
         let cols = reader.number("KURORYUU_PTY_COLS", 1..=u64::from(MAX_COLS), 120) as u16;
         let rows = reader.number("KURORYUU_PTY_ROWS", 1..=u64::from(MAX_ROWS), 30) as u16;
+        let bridge_port = reader.number("KURORYUU_PTY_BRIDGE_PORT", 1..=65_535, u64::from(BRIDGE_PORT)) as u16;
         let longest_ms = LONGEST_TALK.as_millis() as u64;
         let config = Self {
             shell: reader.text("KURORYUU_PTY_SHELL").map_or(default.shell, str::to_owned),
@@ -168,6 +225,11 @@ impl Config {
             max_sessions: reader.number("KPTY_MAX_SESSIONS", 1..=100_000, 1_000) as usize,
             spawns_at_once: reader.number("KPTY_SPAWNS_AT_ONCE", 1..=64, SPAWNS_AT_ONCE) as usize,
             keep_dead: Duration::from_secs(reader.number("KPTY_KEEP_DEAD_S", 0..=86_400, 600)),
+            host: reader.parsed("KURORYUU_MCP_HOST", "an address such as 127.0.0.1").unwrap_or(default.host),
+            port: reader.number("KURORYUU_MCP_PORT", 0..=65_535, u64::from(DEFAULT_PORT)) as u16,
+            mcp_path: reader.path("KURORYUU_MCP_PATH").unwrap_or(default.mcp_path),
+            gateway_url: reader.url("KURORYUU_GATEWAY_URL"),
+            desktop_url: reader.url("KURORYUU_DESKTOP_URL").unwrap_or(local_url(bridge_port)),
             identity: Identity {
                 agent_id: reader.text("KURORYUU_AGENT_ID").map(str::to_owned),
                 session_id: reader.text("KURORYUU_SESSION_ID").map(str::to_owned),
@@ -184,6 +246,11 @@ impl Config {
             false => Err(Error::Usage(format!("Settings that cannot be meant: {}", reader.problems.join("; ")))),
         }
     }
+}
+
+/// A port of this machine.
+fn local_url(port: u16) -> String {
+    format!("http://127.0.0.1:{port}")
 }
 
 /// Reads variables and notes what is wrong with them.
@@ -228,6 +295,40 @@ impl<'a> Reader<'a> {
             self.problems.push(format!("{name}={text:?} is not 1, true, yes, 0, false or no"));
         }
         word.is_some_and(|(_, meaning)| *meaning)
+    }
+
+    /// A value of a kind that can be read from text.
+    fn parsed<T: FromStr>(&mut self, name: &str, kind: &str) -> Option<T> {
+        let text = self.text(name)?;
+        let value = text.parse().ok();
+        if value.is_none() {
+            self.problems.push(format!("{name}={text:?} is not {kind}"));
+        }
+        value
+    }
+
+    /// Where MCP may be spoken.
+    fn path(&mut self, name: &str) -> Option<String> {
+        let text = self.text(name)?;
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/_-.".contains(&byte);
+        let is_taken = TAKEN_PATHS.iter().any(|taken| text == *taken || (taken.len() > 3 && text.starts_with(taken)))
+            || text.starts_with("/v1/");
+        if text.starts_with('/') && !text.contains("//") && text.bytes().all(is_plain) && !is_taken {
+            return Some(text.trim_end_matches('/').to_owned());
+        }
+        self.problems.push(format!("{name}={text:?} is not a free path such as /mcp"));
+        None
+    }
+
+    /// The address of a service; whoever calls it decides whether it may be called.
+    fn url(&mut self, name: &str) -> Option<String> {
+        let text = self.text(name)?;
+        let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+        if rest.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_graphic())) {
+            return Some(text.trim_end_matches('/').to_owned());
+        }
+        self.problems.push(format!("{name}={text:?} is not a URL such as http://127.0.0.1:8200"));
+        None
     }
 
     fn folder(&mut self, name: &str) -> Option<PathBuf> {
@@ -298,6 +399,46 @@ mod tests {
         let other = self::config(&[("KURORYUU_IS_LEADER", "0"), ("KURORYUU_AGENT_ROLE", "thinker")]);
         assert_eq!(other.expect("a role that we do not know").identity, Identity::default());
         self::config(&[("KURORYUU_IS_LEADER", "perhaps")]).expect_err("a word that we do not know");
+    }
+
+    #[test]
+    fn addresses_are_taken_or_named() {
+        let good = config(&[
+            ("KURORYUU_MCP_HOST", "::1"),
+            ("KURORYUU_MCP_PORT", "0"),
+            ("KURORYUU_MCP_PATH", "/tools-for-agents/mcp/"),
+            ("KURORYUU_GATEWAY_URL", "http://127.0.0.1:8200/"),
+            ("KURORYUU_PTY_BRIDGE_PORT", "8301"),
+        ]);
+        let good = good.expect_err("a path that begins like a taken one").to_string();
+        assert!(good.contains("KURORYUU_MCP_PATH") && !good.contains("PORT"), "{good}");
+        let good = config(&[
+            ("KURORYUU_MCP_HOST", "::1"),
+            ("KURORYUU_MCP_PATH", "/agents/mcp/"),
+            ("KURORYUU_GATEWAY_URL", "http://127.0.0.1:8200/"),
+            ("KURORYUU_PTY_BRIDGE_PORT", "8301"),
+        ]);
+        let good = good.expect("good values");
+        assert_eq!(
+            (good.host, good.port, good.mcp_path.as_str()),
+            ("::1".parse().expect("an address"), 8100, "/agents/mcp")
+        );
+        assert_eq!(good.gateway_url.as_deref(), Some("http://127.0.0.1:8200"));
+        assert_eq!(good.desktop_url, "http://127.0.0.1:8301");
+        for (name, value) in [
+            ("KURORYUU_MCP_HOST", "localhost"),
+            ("KURORYUU_MCP_PORT", "65536"),
+            ("KURORYUU_MCP_PATH", "mcp"),
+            ("KURORYUU_MCP_PATH", "/"),
+            ("KURORYUU_MCP_PATH", "/v1/pty/sessions"),
+            ("KURORYUU_MCP_PATH", "/a{b}"),
+            ("KURORYUU_GATEWAY_URL", "ftp://x"),
+            ("KURORYUU_DESKTOP_URL", "127.0.0.1:8201"),
+            ("KURORYUU_PTY_BRIDGE_PORT", "0"),
+        ] {
+            let message = config(&[(name, value)]).expect_err("a bad value").to_string();
+            assert!(message.contains(name), "{name}={value}: {message}");
+        }
     }
 
     #[test]

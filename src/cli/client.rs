@@ -34,6 +34,8 @@ pub(super) struct Connection {
 pub(super) struct Client {
     http: reqwest::Client,
     url: String,
+    /// Where it speaks MCP.
+    path: String,
     token: Option<Token>,
 }
 
@@ -92,8 +94,7 @@ impl Client {
 
     /// A server by its address, and the file of its token.
     pub(super) fn at(url: &str, token_file: Option<&Path>) -> Result<Self> {
-        let url = url.trim_end_matches('/');
-        let url = url.strip_suffix("/mcp").unwrap_or(url).to_owned();
+        let (url, path) = split(url);
         // A proxy for the outside world has no business with a server on this machine.
         let http = reqwest::Client::builder()
             .no_proxy()
@@ -105,7 +106,7 @@ impl Client {
             Some(file) => Some(Token::read(file)?),
             None => found_token(&url),
         };
-        Ok(Self { http, url, token })
+        Ok(Self { http, url, path, token })
     }
 
     /// Where the server is.
@@ -155,7 +156,8 @@ impl Client {
     }
 
     fn request(&self, message: &Value, patience: Duration) -> reqwest::RequestBuilder {
-        let request = self.http.post(format!("{}/mcp", self.url)).timeout(patience + ANSWER_PATIENCE).json(message);
+        let request =
+            self.http.post(format!("{}{}", self.url, self.path)).timeout(patience + ANSWER_PATIENCE).json(message);
         match &self.token {
             Some(token) => request.bearer_auth(token.as_str()),
             None => request,
@@ -202,6 +204,16 @@ fn found_token(url: &str) -> Option<Token> {
     Token::read(&folder.join(TOKEN_FILE)).ok()
 }
 
+/// A server's address, and where it speaks MCP: the path of the address, or the usual one.
+fn split(url: &str) -> (String, String) {
+    let url = url.trim_end_matches('/');
+    let path_at = url.find("://").and_then(|at| url[at + 3..].find('/').map(|path| at + 3 + path));
+    match path_at {
+        Some(at) => (url[..at].to_owned(), url[at..].to_owned()),
+        None => (url.to_owned(), "/mcp".to_owned()),
+    }
+}
+
 /// The action's own answer: the last text of the result.
 fn read_answer(body: &Value) -> Option<Answer> {
     let content = body.pointer("/result/content")?.as_array()?;
@@ -209,5 +221,23 @@ fn read_answer(body: &Value) -> Option<Answer> {
     match serde_json::from_str(text) {
         Ok(Value::Object(body)) => Some(Answer { body }),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_may_have_a_path() {
+        for (url, server, path) in [
+            ("http://127.0.0.1:8100", "http://127.0.0.1:8100", "/mcp"),
+            ("http://127.0.0.1:8100/", "http://127.0.0.1:8100", "/mcp"),
+            ("http://127.0.0.1:8100/mcp/", "http://127.0.0.1:8100", "/mcp"),
+            ("http://[::1]:1/agents/mcp", "http://[::1]:1", "/agents/mcp"),
+            ("nonsense", "nonsense", "/mcp"),
+        ] {
+            assert_eq!(split(url), (server.to_owned(), path.to_owned()), "{url}");
+        }
     }
 }

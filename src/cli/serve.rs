@@ -21,19 +21,20 @@ const LAST_PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Args)]
 #[command(after_help = "\
 Whoever may ask the server can run commands as you. It listens on this machine only, answers only your own user (on
-Linux; elsewhere who has the token in the state folder) and refuses web pages of others. It ends, and its sessions with it, on SIGTERM or Ctrl-C. RUST_LOG sets what is logged to standard error.
+Linux; elsewhere who has the token in the state folder) and refuses web pages of others. It ends, and its sessions
+with it, on SIGTERM or Ctrl-C. RUST_LOG sets what is logged to standard error.
 
 Examples:
   kpty serve                                   MCP at http://127.0.0.1:8100/mcp
   kpty serve --port 0 --state-dir ~/.kpty      a free port; ~/.kpty/server.json says which")]
 pub(super) struct ServeArguments {
-    /// Port to listen on; 0 takes a free one
-    #[arg(long, value_name = "P", default_value_t = 8100)]
-    port: u16,
+    /// Port to listen on; 0 takes a free one. Without it: KURORYUU_MCP_PORT, else 8100
+    #[arg(long, value_name = "P")]
+    port: Option<u16>,
 
-    /// Address to listen on
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
-    host: IpAddr,
+    /// Address to listen on. Without it: KURORYUU_MCP_HOST, else 127.0.0.1
+    #[arg(long, value_name = "ADDRESS")]
+    host: Option<IpAddr>,
 
     /// Folder for the server's files, created when missing; server.json in it has port, pid and version. Without it:
     /// ai/checkpoints/pty under KURORYUU_PROJECT_ROOT where that is set, else ~/.local/state/kpty
@@ -66,8 +67,8 @@ pub(super) fn run(arguments: ServeArguments) -> Result<Outcome, Failure> {
     pty::raise_open_files_limit();
     let config = Config { allow_bridge: arguments.allow_bridge, ..Config::from_env()? };
     let settings = ServerSettings {
-        host: arguments.host,
-        port: arguments.port,
+        host: arguments.host.unwrap_or(config.host),
+        port: arguments.port.unwrap_or(config.port),
         reach: if arguments.allow_remote { Reach::Network } else { Reach::Loopback },
         callers: if arguments.no_auth { Callers::Anybody } else { Callers::Known },
         token_file: arguments.token_file,
@@ -85,7 +86,7 @@ async fn serve(config: Config, settings: &ServerSettings) -> Result<(), Error> {
     // From here on a signal ends the server cleanly, however early it comes.
     let stop = stop_signal().map_err(|cause| Error::Server(format!("cannot listen for signals: {cause}")))?;
     let server = Server::bind(settings).await?;
-    print::problem(&format!("listening on http://{}, MCP at /mcp", server.address()));
+    print::problem(&format!("listening on http://{}, MCP at {}", server.address(), config.mcp_path));
     server.run(Tools::new(config), stop).await
 }
 

@@ -220,19 +220,19 @@ fn login(settings: &ServerSettings, folder: Option<&Path>) -> Result<Login> {
 
 fn router(tools: Tools, gate: McpGate, saver: Option<Saver>, policy: Policy) -> Router {
     Router::new()
-        .route("/", get(info))
+        .route("/", get(info).with_state(tools.clone()))
         .route("/health", get(health).with_state((tools.clone(), saver)))
         .merge(pty_http::routes(&tools))
-        .route("/mcp", any(McpGate::handle).with_state(gate))
+        .route(&tools.config().mcp_path, any(McpGate::handle).with_state(gate))
         .layer(middleware::from_fn_with_state(Arc::new(policy), access::check))
 }
 
-async fn info() -> Json<Value> {
+async fn info(State(tools): State<Tools>) -> Json<Value> {
     Json(json!({
         "name": mcp::SERVER_NAME,
         "version": VERSION,
         "status": "ok",
-        "mcp_endpoint": "/mcp",
+        "mcp_endpoint": tools.config().mcp_path,
         "tools_count": TOOL_NAMES.len(),
         "tools": TOOL_NAMES,
     }))

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{search, talk, term_read, wait};
-use crate::config::{Config, LONGEST_TALK};
+use crate::config::{Config, LONGEST_TALK, SETTINGS};
 use crate::session::commands::MAX_COMMANDS;
 use kpty_emulator::{MAX_COLS, MAX_ROWS};
 
@@ -102,6 +102,7 @@ pub(super) fn help(config: &Config) -> Map<String, Value> {
         "parameters": "Numbers and booleans may be strings. Above a cap: clamped, see 'clamped'. Unknown names: see \
                        'ignored_params'. timeout_ms 0: do not wait.",
         "limits": limits(config),
+        "settings": SETTINGS.map(|(name, default, _)| format!("{name}={default}")),
     });
     Map::from_iter([("data".to_owned(), data), ("error".to_owned(), Value::Null)])
 }

@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use kpty::model::iso_time;
 use serde_json::{Value, json};
 
 use crate::live::amount;
@@ -34,7 +35,7 @@ fn registry(count: usize) -> String {
             json!({
                 "session_id": format!("desk-{n}"), "source": "desktop", "desktop_url": "http://127.0.0.1:9", "pid": n,
                 "cli_type": "shell", "created_at": "2026-01-01T00:00:00+00:00", "label": format!("label {n}"),
-                "last_heartbeat": "2026-01-01T00:00:00+00:00", "owner_agent_id": null, "owner_session_id": null,
+                "last_heartbeat": iso_time(SystemTime::now()), "owner_agent_id": null, "owner_session_id": null,
                 "owner_role": null, "claude_code_session_id": null,
             })
         })
@@ -105,11 +106,13 @@ fn a_server_that_ends_saves_what_its_sessions_were() {
     let buffer = fs::read_to_string(folder.join("buffer.txt")).expect("the buffer");
     assert!(buffer.contains("remember") && !buffer.contains(&secret), "{buffer}");
     let registry = json_in(&state.join("_registry.json"));
-    let [session] = registry["sessions"].as_array().expect("sessions").as_slice() else { panic!("{registry}") };
-    assert_eq!((&session["session_id"], &session["source"]), (&json!(id), &json!("local")));
-    assert_eq!((&session["pid"], &session["cli_type"]), (&json!(pid), &json!("shell")));
+    assert_eq!((&registry["schema"], &registry["sessions"]), (&json!("pty_registry_v1"), &json!([])));
     let events = fs::read_to_string(state.join("_registry_events.jsonl")).expect("events");
-    assert!(events.lines().any(|line| line.contains("session_created") && line.contains(&id)), "{events}");
+    let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let [created, killed] = events.as_slice() else { panic!("{events:?}") };
+    assert_eq!((&created["event"], &created["session_id"]), (&json!("session_created"), &json!(id)));
+    assert_eq!((&created["source"], &created["pid"]), (&json!("local"), &json!(pid)));
+    assert_eq!((&killed["event"], &killed["reason"]), (&json!("session_killed"), &json!("shutdown")));
     assert_eq!(json_in(&state.join("_children.json"))["children"], json!([]));
     assert_readable(&state);
     #[cfg(unix)]
