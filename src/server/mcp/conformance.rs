@@ -6,6 +6,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::routing::any;
@@ -26,7 +27,9 @@ use tokio::net::TcpListener;
 
 use super::{Gate, SESSIONS_FOLDER};
 use crate::error::{self, Error};
-use crate::server::{Reach, access};
+use crate::server::Reach;
+use crate::server::access::{self, Login, Policy};
+use crate::server::peer::{Peer, PeerListener};
 
 /// One red pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
@@ -58,11 +61,12 @@ impl FixtureServer {
     /// Answers for ever; client sessions are kept in the folder.
     pub async fn run(self, state: &Path) -> error::Result<()> {
         let gate = Gate::new(Fixtures, Some(state.join(SESSIONS_FOLDER)));
-        let policy = access::Policy::new(self.address.port(), Reach::Loopback);
+        let policy = Policy::new(self.address.port(), Reach::Loopback, &[], Login::On(None))?;
         let app = Router::new()
             .route("/mcp", any(Gate::<Fixtures>::handle).with_state(gate))
-            .layer(middleware::from_fn_with_state(policy, access::check));
-        axum::serve(self.listener, app).await.map_err(|cause| Error::Server(cause.to_string()))
+            .layer(middleware::from_fn_with_state(Arc::new(policy), access::check))
+            .into_make_service_with_connect_info::<Peer>();
+        axum::serve(PeerListener(self.listener), app).await.map_err(|cause| Error::Server(cause.to_string()))
     }
 }
 
