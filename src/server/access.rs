@@ -28,6 +28,10 @@ const OPEN_PATH: &str = "/health";
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const BEARER: &str = "Bearer";
 
+/// The mark of a request by our own user, or with the token.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KnownCaller;
+
 /// What is let through.
 #[derive(Debug)]
 pub(super) struct Policy {
@@ -105,6 +109,12 @@ impl Policy {
         }
     }
 
+    /// A caller that was let in is our own user or has the token; where everybody is let in, that has to be looked at.
+    fn is_known(&self, request: &Request) -> bool {
+        let peer = request.extensions().get::<ConnectInfo<Peer>>();
+        matches!(self.login, Login::On(_)) || peer.is_some_and(|ConnectInfo(peer)| *peer == Peer::Own)
+    }
+
     fn is_addressed_to_us(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let mut hosts = headers.get_all(header::HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
@@ -128,7 +138,12 @@ pub(super) async fn check(State(policy): State<Arc<Policy>>, request: Request, n
             refusal
         }
         None => match body::with_whole_body(request).await {
-            Ok(request) => return next.run(request).await,
+            Ok(mut request) => {
+                if policy.is_known(&request) {
+                    request.extensions_mut().insert(KnownCaller);
+                }
+                return next.run(request).await;
+            }
             Err(refusal) => refusal,
         },
     };

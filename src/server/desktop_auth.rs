@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
 
+use super::access::KnownCaller;
 use crate::config::Secret;
 
 /// The header with the secret of the desktop.
@@ -25,17 +26,31 @@ pub(super) struct DesktopAuth {
     internal: Option<Secret>,
 }
 
+/// What came of a new secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Replaced {
+    Taken,
+    /// It cannot be one.
+    Malformed,
+    /// There is one, and the caller may not replace it.
+    Refused,
+}
+
 impl DesktopAuth {
     /// No desktop has come yet.
     pub(super) fn new(internal: Option<Secret>) -> Self {
         Self { desktop: Mutex::default(), internal }
     }
 
-    /// Takes the desktop's secret, in place of an older one. False for what cannot be one.
-    pub(super) fn replace(&self, secret: &[u8]) -> bool {
-        let Some(secret) = normal(secret) else { return false };
-        *self.desktop.lock().unwrap_or_else(PoisonError::into_inner) = Some(secret);
-        true
+    /// Takes the desktop's secret; in place of an older one only from a caller that is known.
+    pub(super) fn replace(&self, secret: &[u8], request: &Parts) -> Replaced {
+        let Some(secret) = normal(secret) else { return Replaced::Malformed };
+        let mut desktop = self.desktop.lock().unwrap_or_else(PoisonError::into_inner);
+        if desktop.is_some() && request.extensions.get::<KnownCaller>().is_none() {
+            return Replaced::Refused;
+        }
+        *desktop = Some(secret);
+        Replaced::Taken
     }
 
     /// The request brings the desktop's secret.
@@ -50,12 +65,6 @@ impl DesktopAuth {
         let given = only(headers, &INTERNAL_SECRET);
         self.internal.as_ref().zip(given).is_some_and(|(known, given)| is_same(known.reveal().as_bytes(), given))
     }
-}
-
-/// Whether a request may put its own secret in the place of the desktop's. Whoever reaches a route has passed the check
-/// of access, as the user that the server runs as or with its token, and may.
-pub(super) fn may_replace_secret(_request: &Parts) -> bool {
-    true
 }
 
 /// The value of a header that comes once; two of them are none.
@@ -94,6 +103,26 @@ mod tests {
         headers
     }
 
+    /// A request by somebody who is known, or not.
+    fn by(is_known: bool) -> Parts {
+        let (mut parts, ()) = axum::http::Request::new(()).into_parts();
+        if is_known {
+            parts.extensions.insert(KnownCaller);
+        }
+        parts
+    }
+
+    #[test]
+    fn only_who_is_known_replaces_a_secret() {
+        let auth = DesktopAuth::new(None);
+        let (first, second) = ("01".repeat(32), "23".repeat(32));
+        assert_eq!(auth.replace(first.as_bytes(), &by(false)), Replaced::Taken);
+        assert_eq!(auth.replace(second.as_bytes(), &by(false)), Replaced::Refused);
+        assert!(auth.is_desktop(&headers(&DESKTOP_SECRET, &[&first])));
+        assert_eq!(auth.replace(second.as_bytes(), &by(true)), Replaced::Taken);
+        assert!(auth.is_desktop(&headers(&DESKTOP_SECRET, &[&second])));
+    }
+
     #[test]
     fn bytes_are_compared_to_the_last() {
         for (a, b, expected) in [
@@ -115,7 +144,7 @@ mod tests {
         let (lower, upper) = ("ab".repeat(32), "AB".repeat(32));
         assert!(!auth.is_desktop(&headers(&DESKTOP_SECRET, &[&lower])), "no desktop has come yet");
         for known in [&lower, &upper] {
-            assert!(auth.replace(known.as_bytes()));
+            assert_eq!(auth.replace(known.as_bytes(), &by(true)), Replaced::Taken);
             for given in [&lower, &upper] {
                 assert!(auth.is_desktop(&headers(&DESKTOP_SECRET, &[given])));
             }
@@ -125,7 +154,7 @@ mod tests {
             assert!(!auth.is_desktop(&headers(&DESKTOP_SECRET, bad)), "{bad:?}");
         }
         for bad in ["", "ab", &"xy".repeat(32), &"ab".repeat(33), &"é".repeat(32)] {
-            assert!(!auth.replace(bad.as_bytes()), "{bad}");
+            assert_eq!(auth.replace(bad.as_bytes(), &by(true)), Replaced::Malformed, "{bad}");
         }
         assert!(auth.is_desktop(&headers(&DESKTOP_SECRET, &[&lower])), "a bad secret replaces nothing");
     }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::body::json_bytes;
-use super::desktop_auth::{DESKTOP_SECRET, DesktopAuth, may_replace_secret};
+use super::desktop_auth::{DESKTOP_SECRET, DesktopAuth, Replaced};
 use super::mcp;
 use crate::error::Error;
 use crate::ids::SessionId;
@@ -98,12 +98,10 @@ async fn desktop_auth(State(pty): State<Pty>, request: Request) -> Answer {
     let Some(secret) = parts.headers.get(&DESKTOP_SECRET) else {
         return Err(missing("header", DESKTOP_SECRET.as_str()));
     };
-    if !may_replace_secret(&parts) {
-        return Err(refuse(StatusCode::FORBIDDEN, "Desktop authentication required"));
-    }
-    match pty.auth.replace(secret.as_bytes()) {
-        true => Ok(Json(json!({ "ok": true, "message": "Desktop secret registered" }))),
-        false => Err(refuse(StatusCode::BAD_REQUEST, "Invalid secret format")),
+    match pty.auth.replace(secret.as_bytes(), &parts) {
+        Replaced::Taken => Ok(Json(json!({ "ok": true, "message": "Desktop secret registered" }))),
+        Replaced::Malformed => Err(refuse(StatusCode::BAD_REQUEST, "Invalid secret format")),
+        Replaced::Refused => Err(refuse(StatusCode::FORBIDDEN, "Desktop authentication required")),
     }
 }
 
