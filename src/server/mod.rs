@@ -107,7 +107,10 @@ impl Server {
         let ServerSettings { host, port, reach, .. } = *settings;
         check_reach(settings)?;
         let wanted = SocketAddr::new(host, port);
-        let refused = |cause: std::io::Error| Error::Server(format!("cannot listen on {wanted}: {cause}"));
+        let refused = |cause: std::io::Error| {
+            let advice = "--host and --port, or KURORYUU_MCP_HOST and KURORYUU_MCP_PORT, choose another place";
+            Error::Server(format!("cannot listen on {wanted}: {cause}; {advice}"))
+        };
         let listener = TcpListener::bind(wanted).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         let folder = settings.state_dir.as_deref();

@@ -38,6 +38,16 @@ fn a_server_can_be_asked_for_and_ended() {
     }
 }
 
+#[test]
+fn a_port_that_is_taken_is_named_with_the_setting_for_another() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let port = listener.local_addr().expect("an address").port().to_string();
+    let folder = crate::support::Folder::new();
+    let state = folder.path().join("state");
+    let message = refused(["serve", "--port", &port, "--state-dir", state.to_str().expect("UTF-8")]);
+    assert!(message.contains(&format!("127.0.0.1:{port}")) && message.contains("KURORYUU_MCP_PORT"), "{message}");
+}
+
 /// Whatever listens on a port can answer, and name any process.
 #[test]
 fn nothing_is_ended_on_the_word_of_a_stranger() {
