@@ -26,7 +26,8 @@ const CALLS: usize = 500;
 fn main() {
     let runtime = runtime();
     let home = Home::new();
-    let config = Config { project_root: home.path().to_owned(), ..Config::default() };
+    let inherited = home.environment();
+    let config = Config { project_root: home.path().to_owned(), inherited, ..Config::default() };
     let tools = Tools::new(config);
     let (server, echo) = runtime.block_on(async {
         let settings = ServerSettings {

@@ -31,7 +31,7 @@ impl Home {
         self.0.path()
     }
 
-    fn environment(&self) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
+    pub(crate) fn environment(&self) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
         let mut all: Vec<_> = std::env::vars_os().filter(|(name, _)| name == "PATH" || name == "LANG").collect();
         all.push(("HOME".into(), self.path().into()));
         all
