@@ -19,12 +19,13 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::{Map, Value};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::SERVER_NAME;
 use super::engine::{Answer, Engine, ToolCall};
 use super::pending::Pending;
-use super::plain::{Plain, SESSION_HEADER};
+use super::plain::{AnswersPlainCalls, Plain, PlainResult, SESSION_HEADER, TextBlock};
 use super::published::{INSTRUCTIONS, Published, tool_named, tools};
 use crate::server::VERSION;
 use crate::tools::Caller;
@@ -85,6 +86,21 @@ impl Adapter {
             answer.blocks.insert(answer.blocks.len().saturating_sub(1), notice);
         }
         answer
+    }
+}
+
+impl AnswersPlainCalls for Adapter {
+    async fn answer_plain(&self, params: &Map<String, Value>, plain: &Plain) -> Option<PlainResult> {
+        let tool = tool_named(params.get("name")?.as_str()?)?;
+        let arguments = match params.get("arguments") {
+            None => Map::new(),
+            Some(arguments) => arguments.as_object()?.clone(),
+        };
+        let call = ToolCall { tool, arguments, caller: Caller { can_show_progress: plain.shows_progress } };
+        let answer = self.engine.call(call).await;
+        let Answer { blocks, is_error } = self.with_notice(answer, plain.session.as_deref()).await;
+        let content = blocks.into_iter().map(|text| TextBlock { kind: "text", text }).collect();
+        Some(PlainResult { content, is_error })
     }
 }
 

@@ -22,9 +22,10 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 
+use super::plain::{AnswersPlainCalls, Plain, PlainResult};
 use super::{Gate, SESSIONS_FOLDER};
 use crate::error::{self, Error};
 use crate::server::Reach;
@@ -72,6 +73,12 @@ impl FixtureServer {
 
 #[derive(Clone)]
 struct Fixtures;
+
+impl AnswersPlainCalls for Fixtures {
+    async fn answer_plain(&self, _: &Map<String, Value>, _: &Plain) -> Option<PlainResult> {
+        None
+    }
+}
 
 /// A value of the protocol, written as it looks on the wire.
 fn wire<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {

@@ -5,6 +5,7 @@
 //! handshake, no session, nothing to be kept alive. What a plain client leaves out is supplied, and its errors come as
 //! JSON-RPC with status 200.
 
+use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -43,7 +45,7 @@ const IDLE_SESSION: Duration = Duration::from_secs(24 * 3_600);
 
 /// The mark of a request of a plain client.
 #[derive(Clone, Debug)]
-pub(super) struct Plain {
+pub(crate) struct Plain {
     /// The client's session.
     pub(super) session: Option<String>,
     /// See [`SHOWS_PROGRESS_HEADER`].
@@ -52,20 +54,61 @@ pub(super) struct Plain {
 
 /// Both services over one handler.
 pub(crate) struct Gate<H> {
+    handler: H,
     strict: StreamableHttpService<H, LocalSessionManager>,
     plain: StreamableHttpService<H, NeverSessionManager>,
     live: Arc<Live>,
     stopping: CancellationToken,
 }
 
-impl<H> Clone for Gate<H> {
+impl<H: Clone> Clone for Gate<H> {
     fn clone(&self) -> Self {
-        let Self { strict, plain, live, stopping } = self;
-        Self { strict: strict.clone(), plain: plain.clone(), live: live.clone(), stopping: stopping.clone() }
+        Self {
+            handler: self.handler.clone(),
+            strict: self.strict.clone(),
+            plain: self.plain.clone(),
+            live: self.live.clone(),
+            stopping: self.stopping.clone(),
+        }
     }
 }
 
-impl<H: ServerHandler + Clone + Sync> Gate<H> {
+/// A handler that answers plain calls of tools itself. The library would make a service, a channel and two tasks for
+/// each of them, which takes longer than most calls.
+pub(crate) trait AnswersPlainCalls {
+    /// The result of `tools/call`; nothing when the library is to answer.
+    fn answer_plain(
+        &self,
+        params: &Map<String, Value>,
+        plain: &Plain,
+    ) -> impl Future<Output = Option<PlainResult>> + Send;
+}
+
+/// The result of a tool, as it stands on the wire.
+#[derive(Serialize)]
+pub(crate) struct PlainResult {
+    pub(super) content: Vec<TextBlock>,
+    #[serde(rename = "isError")]
+    pub(super) is_error: bool,
+}
+
+/// A block of text, as it stands on the wire.
+#[derive(Serialize)]
+pub(crate) struct TextBlock {
+    #[serde(rename = "type")]
+    pub(super) kind: &'static str,
+    pub(super) text: String,
+}
+
+/// A message with a result, as it stands on the wire.
+#[derive(Serialize)]
+struct PlainAnswer<'a> {
+    jsonrpc: &'static str,
+    id: &'a Value,
+    result: PlainResult,
+}
+
+impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Gate<H> {
     /// Client sessions are kept in the folder, if there is one. A folder that cannot be used costs that and no more.
     pub(super) fn new(handler: H, sessions_folder: Option<PathBuf>) -> Self {
         let sessions = sessions_folder.and_then(|folder| match Sessions::open(folder) {
@@ -95,6 +138,7 @@ impl<H: ServerHandler + Clone + Sync> Gate<H> {
             live: Arc::new(Live::new(manager.clone(), MAX_LIVE)),
             strict: StreamableHttpService::new(handlers(&handler), manager, strict),
             plain: StreamableHttpService::new(handlers(&handler), Arc::new(NeverSessionManager::default()), plain),
+            handler,
             stopping,
         }
     }
@@ -148,7 +192,17 @@ impl<H: ServerHandler + Clone + Sync> Gate<H> {
                 return Json(json!({ "jsonrpc": "2.0", "id": id, "error": error })).into_response();
             }
         };
+        let plain = Plain {
+            session: session.and_then(|id| id.to_str().ok()).map(str::to_owned),
+            shows_progress: headers.contains_key(SHOWS_PROGRESS_HEADER),
+        };
         if !is_stateless_protocol(&message) {
+            if message.get("method").and_then(Value::as_str) == Some("tools/call")
+                && let (Some(Value::Object(params)), Some(id)) = (message.get("params"), message.get("id"))
+                && let Some(result) = self.handler.answer_plain(params, &plain).await
+            {
+                return Json(PlainAnswer { jsonrpc: "2.0", id, result }).into_response();
+            }
             for name in PROTOCOL_HEADERS {
                 parts.headers.remove(name);
             }
@@ -160,10 +214,7 @@ impl<H: ServerHandler + Clone + Sync> Gate<H> {
         let both = HeaderValue::from_static("application/json, text/event-stream");
         parts.headers.insert(header::ACCEPT, both);
         parts.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
-        parts.extensions.insert(Plain {
-            session: session.and_then(|id| id.to_str().ok()).map(str::to_owned),
-            shows_progress: headers.contains_key(SHOWS_PROGRESS_HEADER),
-        });
+        parts.extensions.insert(plain);
         self.plain.handle(Request::from_parts(parts, Body::from(body))).await.map(Body::new)
     }
 }
