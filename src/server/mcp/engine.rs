@@ -9,7 +9,8 @@ use super::published::{TOOL, VIEW_TOOL, is_looking};
 use crate::error::{Error, Result};
 use crate::tools::{Caller, Reply, Tools};
 
-/// Actions that only wait once they have begun: when the caller goes away, so does the wait.
+/// Actions that only wait once they have begun: when the caller goes away, so does the wait. Those that look are dropped
+/// with their caller, too.
 const WAITING_ACTIONS: [&str; 4] = ["talk", "run", "wait", "read"];
 
 /// One call of a tool.
@@ -52,7 +53,7 @@ impl Engine for Tools {
             if let Err(refused) = may(tool, &arguments) {
                 return Reply::from(refused).into();
             }
-            if is_one_of(&arguments, &WAITING_ACTIONS) {
+            if is_one_of(&arguments, &WAITING_ACTIONS) || is_looking(&action(&arguments)) {
                 return Tools::call(self, &arguments, caller).await.into();
             }
             let tools = self.clone();

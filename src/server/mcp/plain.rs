@@ -193,7 +193,11 @@ impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Gate<H> {
             }
         };
         let plain = Plain {
-            session: session.and_then(|id| id.to_str().ok()).map(str::to_owned),
+            // Nobody can have left a notice for an id that was just made up.
+            session: session
+                .filter(|id| headers.get(SESSION_HEADER) == Some(id))
+                .and_then(|id| id.to_str().ok())
+                .map(str::to_owned),
             shows_progress: headers.contains_key(SHOWS_PROGRESS_HEADER),
         };
         if !is_stateless_protocol(&message) {
