@@ -8,8 +8,9 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{files, is_safe_id};
+use super::files;
 use crate::model::{SessionRecord, iso_time};
+use crate::registry::is_session_id;
 
 const SCHEMA: &str = "pty_registry_v1";
 /// The largest registry that is read: room for 10,000 sessions with long fields.
@@ -95,7 +96,7 @@ fn is_sensible(record: &SessionRecord) -> bool {
         &record.claude_code_session_id,
     ];
     let texts = [&record.cli_type, &record.created_at, &record.last_heartbeat];
-    is_safe_id(&record.session_id) && optional.into_iter().flatten().chain(texts).all(|text| text.len() <= MAX_TEXT)
+    is_session_id(&record.session_id) && optional.into_iter().flatten().chain(texts).all(|text| text.len() <= MAX_TEXT)
 }
 
 #[cfg(test)]
@@ -116,6 +117,13 @@ mod tests {
 
     fn file(schema: &str, sessions: &[Value]) -> Vec<u8> {
         json!({ "schema": schema, "saved_at": "", "sessions": sessions, "count": 9 }).to_string().into_bytes()
+    }
+
+    /// The registry takes ids that cannot name a folder; a desktop session has none.
+    #[test]
+    fn every_id_that_can_be_registered_is_kept() {
+        let (records, bad) = parse(&file(SCHEMA, &[session("window:1.terminal_2")])).expect("a registry");
+        assert_eq!((records.len(), bad), (1, 0));
     }
 
     #[test]
