@@ -2,6 +2,7 @@
 
 mod access;
 mod cli;
+mod desktop_app;
 mod fixtures;
 mod life;
 mod live;
@@ -17,3 +18,4 @@ mod support;
 mod talk;
 mod tidy;
 mod tools;
+mod xterm;

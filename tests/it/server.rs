@@ -41,6 +41,32 @@ impl Response {
     }
 }
 
+/// Opens a connection to a port of this machine and sends a request on it; the answer is still to be read.
+fn ask(port: u16, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("the server listens");
+    stream.set_read_timeout(Some(DEADLINE)).expect("a deadline");
+    let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
+    for (name, value) in headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+        head.push_str(&format!("Host: 127.0.0.1:{port}\r\n"));
+    }
+    stream.write_all(head.as_bytes()).expect("the server reads");
+    stream.write_all(b"\r\n").expect("the server reads");
+    stream.write_all(body).expect("the server reads");
+    stream
+}
+
+/// One request to a port of this machine, and its answer.
+pub(crate) fn http(port: u16, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
+    let mut text = String::new();
+    ask(port, method, path, headers, body).read_to_string(&mut text).expect("an answer");
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no HTTP: {text:?}"));
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+    Response { status: status.expect("a status"), head: head.to_owned(), body: body.to_owned() }
+}
+
 impl Server {
     /// Starts it and waits until it says where it listens.
     pub(crate) fn start() -> Self {
@@ -124,28 +150,12 @@ impl Server {
 
     /// Opens a connection and sends a request on it; the answer is still to be read.
     pub(crate) fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> TcpStream {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("the server listens");
-        stream.set_read_timeout(Some(DEADLINE)).expect("a deadline");
-        let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
-        for (name, value) in headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
-        }
-        if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
-            head.push_str(&format!("Host: 127.0.0.1:{}\r\n", self.port));
-        }
-        stream.write_all(head.as_bytes()).expect("the server reads");
-        stream.write_all(b"\r\n").expect("the server reads");
-        stream.write_all(body).expect("the server reads");
-        stream
+        ask(self.port, method, path, headers, body)
     }
 
     /// One request and its answer.
     pub(crate) fn http(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
-        let mut text = String::new();
-        self.ask(method, path, headers, body).read_to_string(&mut text).expect("an answer");
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no HTTP: {text:?}"));
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-        Response { status: status.expect("a status"), head: head.to_owned(), body: body.to_owned() }
+        http(self.port, method, path, headers, body)
     }
 
     pub(crate) fn get(&self, path: &str) -> Response {

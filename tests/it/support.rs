@@ -1,5 +1,7 @@
 //! Running the built `kpty`, and files to run it on.
 
+pub(crate) mod desktop;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
