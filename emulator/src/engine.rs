@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::history::History;
 use crate::reply::Replies;
-use crate::screen::{Buffer, Cursor, Modes, Screen};
+use crate::screen::{Buffer, Cursor, Modes, Row, Screen};
 use crate::size::Size;
 
 /// Which engine turns bytes into a screen.
@@ -92,6 +92,9 @@ pub(crate) trait Engine: Send {
     fn row_has_text(&self, row: usize) -> bool;
     /// Appends the text of a row, without trailing blanks unless the row goes on.
     fn push_row(&self, row: usize, out: &mut String);
+
+    /// The cells of a row.
+    fn row_cells(&self, row: usize) -> Row;
 
     /// Puts the alternate screen aside, so that the calls above speak of the main one behind it.
     fn look_at_main(&mut self);

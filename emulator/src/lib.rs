@@ -27,6 +27,7 @@ mod choice;
 mod engine;
 mod history;
 mod keyboard;
+mod layout;
 mod lines;
 mod link;
 mod marker;
@@ -232,6 +233,42 @@ impl Emulator {
         let text = history.text(number)?.to_owned();
         let runs = history.looks(number).into_iter().map(|(range, look)| (range, look.style)).collect();
         Some(StyledLine { text, runs, continued: history.is_continued(number) })
+    }
+
+    /// The number of the line that each row of the screen belongs to, top to bottom.
+    pub fn screen_lines(&mut self) -> Vec<u64> {
+        let buffer = self.engine.buffer();
+        self.bring_index_up_to_date(buffer);
+        let lines = self.lines(buffer);
+        (0..usize::from(self.engine.size().rows())).map(|row| lines.line_of_screen_row(row)).collect()
+    }
+
+    /// The cells of whole lines, row by row, each row with the number of its line: live lines as they are, finished
+    /// ones laid out at the present width. Lines that are not there are left out.
+    pub fn rows(&mut self, wanted: std::ops::Range<u64>, which: Which) -> Vec<(u64, Row)> {
+        let behind = which == Which::Main && self.buffer() == Buffer::Alternate;
+        if behind {
+            self.engine.look_at_main();
+        }
+        let buffer = self.engine.buffer();
+        self.bring_index_up_to_date(buffer);
+        let lines = self.lines(buffer);
+        let cols = usize::from(self.engine.size().cols());
+        let mut rows = Vec::new();
+        for number in wanted.start.max(lines.oldest())..wanted.end.min(lines.screen_end()) {
+            match lines.live_rows_of(number) {
+                Some(live) => rows.extend(live.map(|row| (number, self.engine.row_cells(row)))),
+                None => {
+                    let line = self.styled_line(number);
+                    let laid_out = line.map(|line| layout::rows_of(&line.text, &line.runs, cols));
+                    rows.extend(laid_out.into_iter().flatten().map(|row| (number, row)));
+                }
+            }
+        }
+        if behind {
+            self.engine.back_to_active();
+        }
+        rows
     }
 
     /// Gives memory of a quiet terminal back: rows above the screen become finished lines, and a larger window

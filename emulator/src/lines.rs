@@ -216,6 +216,11 @@ impl<'a> Lines<'a> {
         }
     }
 
+    /// The live rows of a line; `None` for a finished one.
+    pub(crate) fn live_rows_of(&self, number: u64) -> Option<Range<usize>> {
+        self.live(number).map(|line| self.index.rows(line))
+    }
+
     /// Rows of a line that are above the screen.
     pub(crate) fn rows_above_screen(&self, number: u64) -> usize {
         self.live(number).map_or(0, |line| self.index.rows_above.saturating_sub(self.index.start(line)))

@@ -191,6 +191,14 @@ impl Engine for Vt100 {
         out.push_str(if *wrapped { text } else { text.trim_end_matches(' ') });
     }
 
+    /// The text alone: the crate shows cells of the screen only.
+    fn row_cells(&self, row: usize) -> Row {
+        let (text, wrapped) = &self.rows[row];
+        let cols = usize::from(self.size.cols());
+        let mut rows = crate::layout::rows_of(text, &[], cols).into_iter();
+        rows.next().map_or(Row { cells: Vec::new(), wrapped: *wrapped }, |row| Row { wrapped: *wrapped, ..row })
+    }
+
     fn look_at_main(&mut self) {}
 
     fn back_to_active(&mut self) {}

@@ -13,6 +13,7 @@ pub mod integration;
 pub mod keys;
 mod kill;
 mod marks;
+mod masked;
 mod outbox;
 mod output;
 mod ready;
@@ -34,6 +35,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 pub use commands::{Command, Evidence};
 pub use kill::KillReport;
+pub use masked::MaskedScreen;
 pub use output::Output;
 pub use spawn::{Integration, NewSession};
 pub use view::View;

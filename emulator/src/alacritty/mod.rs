@@ -20,9 +20,10 @@ mod sgr;
 
 use std::time::Duration;
 
-use alacritty_terminal::grid::Dimensions;
+use alacritty_terminal::grid::{Dimensions, Row as GridRow};
 use alacritty_terminal::index::Line;
 use alacritty_terminal::term::TermMode;
+use alacritty_terminal::term::cell::Cell as GridCell;
 use alacritty_terminal::vte::ansi::CursorShape as EngineCursorShape;
 
 use self::drain::row_at;
@@ -63,8 +64,7 @@ impl Alacritty {
         }
     }
 
-    fn row(&self, row: usize) -> Row {
-        let source = &self.machine.term.grid()[Line(row as i32)];
+    fn plain_row(&self, source: &GridRow<GridCell>) -> Row {
         let cells = source[..].iter().map(|cell| Cell {
             c: cell.c,
             marks: cell.zerowidth().unwrap_or_default().to_vec(),
@@ -130,7 +130,9 @@ impl Engine for Alacritty {
     fn screen(&self) -> Screen {
         Screen {
             size: self.size(),
-            rows: (0..self.machine.rows()).map(|row| self.row(row)).collect(),
+            rows: (0..self.machine.rows())
+                .map(|row| self.plain_row(&self.machine.term.grid()[Line(row as i32)]))
+                .collect(),
             cursor: self.cursor(),
             modes: self.modes(),
             title: self.machine.titles.current().map(str::to_owned),
@@ -209,6 +211,10 @@ impl Engine for Alacritty {
 
     fn push_row(&self, row: usize, out: &mut String) {
         cells::push_text(row_at(self.machine.term.grid(), row), out);
+    }
+
+    fn row_cells(&self, row: usize) -> Row {
+        self.plain_row(row_at(self.machine.term.grid(), row))
     }
 
     fn look_at_main(&mut self) {
