@@ -22,8 +22,6 @@ use crate::tools::{Reply, Tools};
 
 /// How long a server may take to say that it is one.
 const PROBE_PATIENCE: Duration = Duration::from_secs(5);
-/// How long sessions are given to end. A kill takes 3 s at most.
-const KILL_PATIENCE: Duration = Duration::from_secs(5);
 /// How long threads that are still busy are waited for at the end.
 const LAST_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -70,10 +68,9 @@ async fn serve(arguments: McpArguments, config: Config) -> Result<()> {
     tracing::info!("no server at {}: sessions live in this process", arguments.url);
     let tools = Tools::new(config);
     let served = until(stop, serve_stdio(tools.clone())).await;
-    match tokio::time::timeout(KILL_PATIENCE, tools.shutdown()).await {
-        Ok(left) if left.is_empty() => {}
-        Ok(left) => tracing::warn!("these sessions would not end: {left:?}"),
-        Err(_) => tracing::warn!("some sessions did not end in time"),
+    let left = tools.shutdown().await;
+    if !left.is_empty() {
+        tracing::warn!("these sessions would not end: {left:?}");
     }
     served
 }

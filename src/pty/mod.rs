@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use kpty_emulator::Size;
 
-pub use process::{Program, executable_name, session_members, started};
+pub use process::{ProcessTable, Program, executable_name, session_members, started};
 #[cfg(unix)]
 pub use unix::{Child, Control, Pty, Started, open_files_limit, raise_open_files_limit, start};
 #[cfg(windows)]

@@ -97,9 +97,25 @@ pub fn started(_pid: u32) -> Option<u64> {
     None
 }
 
+/// All processes at one moment: read once, asked by many.
+#[derive(Clone, Debug, Default)]
+pub struct ProcessTable(Vec<Membership>);
+
+impl ProcessTable {
+    /// Looks now.
+    pub fn read() -> Self {
+        Self(all().collect())
+    }
+
+    /// The living processes of the session that this process leads, or led.
+    pub(super) fn of_session(&self, leader: u32) -> impl Iterator<Item = &Membership> {
+        self.0.iter().filter(move |process| process.session == leader && !process.is_zombie)
+    }
+}
+
 /// The living processes of the session that this process leads, or led.
 pub fn session_members(leader: u32) -> Vec<u32> {
-    all().filter(|process| process.session == leader && !process.is_zombie).map(|process| process.pid).collect()
+    ProcessTable::read().of_session(leader).map(|process| process.pid).collect()
 }
 
 /// All processes.

@@ -19,7 +19,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::oneshot;
 
 use super::process;
-use super::{Foreground, Signal, SpawnSpec};
+use super::{Foreground, ProcessTable, Signal, SpawnSpec};
 use crate::model::ExitInfo;
 
 /// A started child that no driver has taken yet.
@@ -330,15 +330,13 @@ impl Control {
     /// When the session's leader dies the others lose the terminal, and only the session's number is left to know them
     /// by. That number is not used again while one of them lives: one that is known, or still has the terminal, vouches
     /// for all. So does the group of a known one: what it started since is in it.
-    pub fn members(&self, known: &[u32]) -> Vec<u32> {
+    pub fn members(&self, table: &ProcessTable, known: &[u32]) -> Vec<u32> {
         let terminal = self.master.upgrade().map(|master| master.terminal);
-        let belongs = |process: &process::Membership| process.session == self.pid && !process.is_zombie;
-        let found: Vec<_> = process::all().filter(belongs).collect();
         let vouches = |process: &process::Membership| {
             Some(process.terminal) == terminal || known.contains(&process.pid) || known.contains(&process.group)
         };
-        let is_ours = found.iter().any(vouches);
-        found.into_iter().filter(|_| is_ours).map(|process| process.pid).collect()
+        let is_ours = table.of_session(self.pid).any(vouches);
+        table.of_session(self.pid).filter(|_| is_ours).map(|process| process.pid).collect()
     }
 
     /// The directory that the child is in.

@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::AbortHandle;
 
 pub use desktop::{FORGOTTEN_AFTER, Listed, MAX_DESKTOP_SESSIONS, Registered, Registration, STALE_AFTER, Unregistered};
 pub use directory::Located;
@@ -33,12 +33,10 @@ use leaders::Leaders;
 
 use crate::error::{Error, Result};
 use crate::ids::SessionId;
-use crate::session::{KillReport, NewSession, Session};
+use crate::session::{KillReport, NewSession, Session, kill_all};
 
-/// Sessions that are killed at the same time when all of them go: each looks through the process table.
-const KILLS_AT_ONCE: usize = 32;
-/// How long the end of all sessions may take.
-const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(20);
+/// How long the end of all sessions may take; the steps of a kill take 3 s at most.
+const SHUTDOWN_PATIENCE: Duration = Duration::from_millis(3_100);
 
 /// The bounds of a registry.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +82,6 @@ struct Shared {
     changed: watch::Sender<u64>,
     table: Mutex<Table>,
     spawns: Semaphore,
-    kills: Semaphore,
 }
 
 #[derive(Default)]
@@ -172,7 +169,6 @@ impl Registry {
     /// An empty table that knows more.
     pub fn with(bounds: Bounds, setup: Setup) -> Self {
         let spawns = Semaphore::new(bounds.spawns_at_once);
-        let kills = Semaphore::new(KILLS_AT_ONCE);
         Self {
             shared: Arc::new(Shared {
                 bounds,
@@ -180,7 +176,6 @@ impl Registry {
                 changed: watch::Sender::new(0),
                 table: Mutex::default(),
                 spawns,
-                kills,
             }),
         }
     }
@@ -289,18 +284,10 @@ impl Registry {
     /// Kills all sessions, and takes no more. Returns those that would not die in time.
     pub async fn shutdown(&self) -> Vec<SessionId> {
         self.shared.lock().closed = true;
-        let mut kills = JoinSet::new();
-        for session in self.list() {
-            let shared = Arc::clone(&self.shared);
-            kills.spawn(async move {
-                let _turn = shared.kills.acquire().await;
-                session.kill().await
-            });
-        }
-        let all = async { while kills.join_next().await.is_some() {} };
+        let sessions = self.list();
         // Who is left is told below.
-        let _ = tokio::time::timeout(SHUTDOWN_PATIENCE, all).await;
-        self.list().iter().filter(|session| session.exit().is_none()).map(|session| session.id().clone()).collect()
+        let _ = tokio::time::timeout(SHUTDOWN_PATIENCE, kill_all(&sessions)).await;
+        sessions.iter().filter(|session| session.exit().is_none()).map(|session| session.id().clone()).collect()
     }
 }
 

@@ -6,7 +6,7 @@ use super::driver::Order;
 use super::{Session, Shared};
 use crate::error::{Error, Result};
 use crate::model::ExitInfo;
-use crate::pty::{Control, Signal};
+use crate::pty::{Control, ProcessTable, Signal};
 
 /// What to send, in this order, and how long each is given.
 const STEPS: [(Signal, Duration); 3] = [
@@ -31,24 +31,7 @@ impl Session {
         if let Some(exit) = self.exit() {
             return Ok(KillReport { exit, was_dead: true, others: 0 });
         }
-        let control = &self.shared.control;
-        let mut others = 0;
-        let mut survivors = Vec::new();
-        for (signal, patience) in STEPS {
-            survivors = control.members(&survivors);
-            others = others.max(survivors.len().saturating_sub(1));
-            if survivors.is_empty() {
-                break;
-            }
-            control.signal_groups(signal);
-            survivors.iter().for_each(|&pid| Control::signal_process(pid, signal));
-            if all_gone(control, &survivors, patience).await {
-                survivors.clear();
-                break;
-            }
-        }
-        // A driver that is gone already has nothing to close.
-        let _ = self.shared.orders.send(Order::Close).await;
+        let Ended { others, survivors } = end(std::slice::from_ref(self)).await.swap_remove(0);
         let exit = exit_of(&self.shared).await;
         match survivors.is_empty() {
             true => Ok(KillReport { exit, was_dead: false, others }),
@@ -57,15 +40,64 @@ impl Session {
     }
 }
 
+/// Ends sessions together, as [`Session::kill`] does with one: however many they are, each step reads the process table
+/// a few times and takes no longer than for one.
+pub async fn kill_all(sessions: &[Session]) {
+    let living: Vec<_> = sessions.iter().filter(|session| session.exit().is_none()).cloned().collect();
+    end(&living).await;
+    for session in &living {
+        exit_of(&session.shared).await;
+    }
+}
+
+/// What became of one session's processes.
+#[derive(Clone, Debug, Default)]
+struct Ended {
+    /// The most that there were besides the child.
+    others: usize,
+    survivors: Vec<u32>,
+}
+
+/// Goes through the steps until nothing is left, and closes the terminals.
+async fn end(sessions: &[Session]) -> Vec<Ended> {
+    let mut all = vec![Ended::default(); sessions.len()];
+    for (signal, patience) in STEPS {
+        let table = ProcessTable::read();
+        for (session, ended) in sessions.iter().zip(&mut all) {
+            let control = &session.shared.control;
+            ended.survivors = control.members(&table, &ended.survivors);
+            ended.others = ended.others.max(ended.survivors.len().saturating_sub(1));
+            if !ended.survivors.is_empty() {
+                control.signal_groups(signal);
+                ended.survivors.iter().for_each(|&pid| Control::signal_process(pid, signal));
+            }
+        }
+        if all.iter().all(|ended| ended.survivors.is_empty()) {
+            break;
+        }
+        if all_gone(sessions, &all, patience).await {
+            all.iter_mut().for_each(|ended| ended.survivors.clear());
+            break;
+        }
+    }
+    for session in sessions {
+        // A driver that is gone already has nothing to close.
+        let _ = session.shared.orders.send(Order::Close).await;
+    }
+    all
+}
+
 /// Waits for processes to end, and for those that they started meanwhile.
-async fn all_gone(control: &Control, known: &[u32], patience: Duration) -> bool {
+async fn all_gone(sessions: &[Session], known: &[Ended], patience: Duration) -> bool {
     let gone = async {
-        let mut left = known.to_vec();
+        let mut left: Vec<u32> = known.iter().flat_map(|ended| &ended.survivors).copied().collect();
         while !left.is_empty() {
             for &pid in &left {
                 Control::process_ended(pid).await;
             }
-            left = control.members(known);
+            let table = ProcessTable::read();
+            let members = sessions.iter().zip(known);
+            left = members.flat_map(|(one, ended)| one.shared.control.members(&table, &ended.survivors)).collect();
         }
     };
     tokio::time::timeout(patience, gone).await.is_ok()

@@ -34,7 +34,7 @@ use kpty_emulator::{Answer, Modes, Request, Size};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 pub use commands::{Command, Evidence};
-pub use kill::KillReport;
+pub use kill::{KillReport, kill_all};
 pub use masked::MaskedScreen;
 pub use output::Output;
 pub use spawn::{Integration, NewSession};

@@ -120,7 +120,7 @@ impl Saver {
     }
 
     /// Saves everything that has changed, now.
-    pub async fn save_all(&self) {
+    async fn save_all(&self) {
         let sessions = self.shared.source.sessions();
         save_registry(&self.shared).await;
         save_children(&self.shared).await;

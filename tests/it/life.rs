@@ -3,6 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::process::{Child, Command};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -35,6 +36,38 @@ fn a_server_can_be_asked_for_and_ended() {
     for command in ["status", "stop"] {
         let run = kpty([command, "--url", &url]);
         assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{command}: {}", run.stderr);
+    }
+}
+
+/// Some of its sessions flood, the others would rather stay, and clients wait. None of it keeps a server.
+#[test]
+fn a_busy_server_is_gone_five_seconds_after_it_was_asked() {
+    let mut server = Server::start();
+    let stay = "trap '' HUP TERM; while :; do sleep 1000 & wait; done";
+    let pids: Vec<_> = (0..40)
+        .map(|number| {
+            let line = if number % 8 == 0 { "yes" } else { stay };
+            let arguments = serde_json::json!({ "shell": "/bin/sh", "args": ["-c", line] });
+            server.done("create", arguments)["pid"].as_u64().expect("a pid")
+        })
+        .collect();
+    let (id, _) = server.create();
+    let wait = serde_json::json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": "k_pty", "arguments": { "action": "wait", "session_id": id, "exit": true } },
+    });
+    let json = [("Content-Type", "application/json")];
+    let _waiting: Vec<_> = (0..8).map(|_| server.ask("POST", "/mcp", &json, wait.to_string().as_bytes())).collect();
+    let asked = Instant::now();
+    server.signal("TERM");
+    assert!(server.end().success());
+    let took = asked.elapsed();
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    let registry = server.state.path().join("state/_registry.json");
+    assert!(registry.exists(), "its state is saved");
+    for pid in pids {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        assert!(stat.is_empty() || stat.contains(") Z "), "left behind: {stat}");
     }
 }
 
