@@ -6,6 +6,7 @@
 
 mod patterns;
 mod redact;
+mod secret;
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -13,6 +14,7 @@ use std::sync::LazyLock;
 use regex::{RegexSet, RegexSetBuilder};
 
 pub use self::redact::Redactor;
+pub use self::secret::is_same;
 
 use self::patterns::PATTERNS;
 

@@ -170,13 +170,7 @@ impl Registry {
     pub fn with(bounds: Bounds, setup: Setup) -> Self {
         let spawns = Semaphore::new(bounds.spawns_at_once);
         Self {
-            shared: Arc::new(Shared {
-                bounds,
-                setup,
-                changed: watch::Sender::new(0),
-                table: Mutex::default(),
-                spawns,
-            }),
+            shared: Arc::new(Shared { bounds, setup, changed: watch::Sender::new(0), table: Mutex::default(), spawns }),
         }
     }
 
