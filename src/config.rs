@@ -198,6 +198,11 @@ pub fn default_state_dir() -> Option<PathBuf> {
     place::choose(|name| vars.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone()))
 }
 
+/// Whoever runs this process wants no colours, as https://no-color.org has it.
+pub fn wants_no_color() -> bool {
+    std::env::vars_os().any(|(name, value)| name == "NO_COLOR" && !value.is_empty())
+}
+
 impl Config {
     /// Reads the environment of this process.
     pub fn from_env() -> Result<Self> {

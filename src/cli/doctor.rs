@@ -16,7 +16,11 @@ use crate::{model, pty};
 const TALK_PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
 #[derive(Args)]
-#[command(after_help = "Exit codes: 0 everything that is needed is there, 1 something is missing.")]
+#[command(after_help = "\
+Exit codes: 0 everything that is needed is there, 1 something is missing.
+
+Example:
+  kpty doctor --json | jq '.[] | select(.state == \"bad\")'")]
 pub(super) struct DoctorArguments {
     #[command(flatten)]
     connection: Connection,
@@ -84,7 +88,7 @@ fn show(findings: &[Finding], as_json: bool) -> Result<(), Failure> {
     let row = |finding: &Finding| {
         vec![finding.state.as_str().to_owned(), finding.what.to_owned(), print::tame(&finding.text)]
     };
-    Ok(print::table(&findings.iter().map(row).collect::<Vec<_>>())?)
+    Ok(print::table(&[], &findings.iter().map(row).collect::<Vec<_>>())?)
 }
 
 /// A real session, and a real command in it.

@@ -106,7 +106,12 @@ pub(super) struct SearchArguments {
 }
 
 #[derive(Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = format!("\
+{EXIT_CODES}
+
+Examples:
+  kpty commands build                       what was run, with exit codes
+  kpty commands build cmd_3                 the output of one"))]
 pub(super) struct CommandsArguments {
     /// Id, beginning of the id, or label
     session: String,
@@ -246,9 +251,8 @@ pub(super) async fn commands(arguments: CommandsArguments) -> Result<Outcome, Fa
                 }
                 return Ok(());
             }
-            let header = ["ID", "CODE", "TIME", "COMMAND"].map(str::to_owned).to_vec();
-            let rows = answer.objects("commands").into_iter().map(command_row);
-            Ok(print::table(&std::iter::once(header).chain(rows).collect::<Vec<_>>())?)
+            let rows: Vec<_> = answer.objects("commands").into_iter().map(command_row).collect();
+            Ok(print::table(&["ID", "CODE", "TIME", "COMMAND"], &rows)?)
         },
     )
 }

@@ -3,6 +3,7 @@
 //! Exit codes are a contract with scripts; the help of each command and the README list them.
 
 mod client;
+mod completions;
 mod doctor;
 mod duration;
 mod input;
@@ -10,6 +11,7 @@ mod look;
 mod mcp;
 mod mcp_config;
 mod print;
+mod progress;
 mod remote;
 mod replay;
 mod run;
@@ -89,6 +91,8 @@ enum Command {
     Doctor(doctor::DoctorArguments),
     /// Print what to put into the settings of an MCP client.
     McpConfig(mcp_config::McpConfigArguments),
+    /// Print what a shell needs to complete the arguments of kpty.
+    Completions(completions::CompletionsArguments),
     /// Print what the screen shows after a captured stream, or check a folder of fixtures.
     Replay(replay::ReplayArguments),
 }
@@ -160,6 +164,7 @@ fn carry_out(command: Command) -> Result<Outcome, Failure> {
         Command::Stop(arguments) => ask(status::stop(arguments)),
         Command::Doctor(arguments) => ask(doctor::doctor(arguments)),
         Command::McpConfig(arguments) => mcp_config::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments),
     }
 }
 

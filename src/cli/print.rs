@@ -1,8 +1,29 @@
 //! The only place that writes to the terminal of whoever runs `kpty`.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use tracing_subscriber::EnvFilter;
+
+use crate::config;
+
+/// How a word is set apart for a person.
+#[derive(Clone, Copy)]
+enum Look {
+    Bold,
+    Red,
+}
+
+/// A text as a person's terminal shows it best; as it is for everything else, and where `NO_COLOR` is set.
+fn with_look(text: &str, look: Look, out: &impl IsTerminal) -> String {
+    if !out.is_terminal() || config::wants_no_color() {
+        return text.to_owned();
+    }
+    let look = match look {
+        Look::Bold => 1,
+        Look::Red => 31,
+    };
+    format!("\x1b[{look}m{text}\x1b[0m")
+}
 
 /// Writes a line to standard output. A reader that went away (`| head`) ends the program quietly.
 pub(super) fn line(text: &str) -> io::Result<()> {
@@ -22,7 +43,34 @@ pub(super) fn text(text: &str) -> io::Result<()> {
 /// Tells what went wrong, or what there is to know besides the answer.
 pub(super) fn problem(message: &str) {
     // Nobody is left to tell when standard error is closed.
-    let _ = writeln!(io::stderr().lock(), "kpty: {message}");
+    let mut out = io::stderr().lock();
+    let _ = writeln!(out, "{} {message}", with_look("kpty:", Look::Red, &out));
+}
+
+/// A line on standard error that says what goes on, written again and again, and taken away when this is dropped.
+pub(super) struct Passing {
+    is_shown: bool,
+}
+
+impl Passing {
+    /// None where no person looks on.
+    pub(super) fn new() -> Option<Self> {
+        io::stderr().is_terminal().then_some(Self { is_shown: false })
+    }
+
+    /// Says this instead of what was said before.
+    pub(super) fn write(&mut self, text: &str) {
+        self.is_shown = true;
+        let _ = write!(io::stderr().lock(), "\r{text}\x1b[K");
+    }
+}
+
+impl Drop for Passing {
+    fn drop(&mut self) {
+        if self.is_shown {
+            let _ = write!(io::stderr().lock(), "\r\x1b[K");
+        }
+    }
 }
 
 /// Sends what the program logs to standard error: warnings, or what `RUST_LOG` asks for.
@@ -37,16 +85,22 @@ pub(super) fn tame(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-/// Writes rows with their columns aligned; the last column is as long as it is.
-pub(super) fn table(rows: &[Vec<String>]) -> io::Result<()> {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    for row in rows {
-        let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
-        line(cells.collect::<Vec<_>>().join("  ").trim_end())?;
+/// Writes rows with their columns aligned, below their names where there are any; the last column is as long as it is.
+pub(super) fn table(names: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0).max(names.len());
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
+        cells.chain(names.get(column).map(|name| name.len())).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let aligned = |row: &mut dyn Iterator<Item = &str>| {
+        let cells: Vec<_> = row.zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
+        cells.join("  ").trim_end().to_owned()
+    };
+    if !names.is_empty() {
+        line(&with_look(&aligned(&mut names.iter().copied()), Look::Bold, &io::stdout()))?;
     }
-    Ok(())
+    rows.iter().try_for_each(|row| line(&aligned(&mut row.iter().map(String::as_str))))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use kpty_emulator::{Answer, Mode, Request, Size};
 use serde_json::{Value, json};
 
 use super::duration::{self, millis};
-use super::{EXIT_NOT_STARTED, EXIT_OTHER, EXIT_TIMEOUT, Failure, Outcome, print, serve};
+use super::{EXIT_NOT_STARTED, EXIT_OTHER, EXIT_TIMEOUT, Failure, Outcome, print, progress, serve};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::fixture::trimmed;
@@ -83,7 +83,8 @@ pub(super) fn run(arguments: &RunArguments) -> std::result::Result<Outcome, Fail
     let runtime = super::threaded_runtime()?;
     let timeout = arguments.timeout.unwrap_or(FOREVER);
     let began = Instant::now();
-    let outcome = runtime.block_on(watch(new, timeout));
+    let running = progress::while_waiting("running", watch(new, timeout));
+    let outcome = runtime.block_on(running);
     runtime.shutdown_background();
     let (end, answer) = match outcome {
         Ok(ended) => ended,

@@ -11,7 +11,12 @@ use super::{EXIT_DONE, Failure, Outcome, print};
 use crate::error::Error;
 
 #[derive(Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = format!("\
+{EXIT_CODES}
+
+Examples:
+  kpty list
+  kpty list --json | jq -r '.sessions[].session_id'"))]
 pub(super) struct ListArguments {
     #[command(flatten)]
     connection: Connection,
@@ -65,7 +70,11 @@ pub(super) struct CreateArguments {
 }
 
 #[derive(Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = format!("\
+{EXIT_CODES}
+
+Examples:
+  kpty resize editor 132 43"))]
 pub(super) struct ResizeArguments {
     /// Id, beginning of the id, or label
     session: String,
@@ -81,7 +90,12 @@ pub(super) struct ResizeArguments {
 }
 
 #[derive(Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = format!("\
+{EXIT_CODES}
+
+Examples:
+  kpty kill build
+  kpty kill lead --force                    also a session that a leader owns"))]
 pub(super) struct KillArguments {
     /// Id, beginning of the id, or label
     session: String,
@@ -108,9 +122,8 @@ pub(super) async fn list(arguments: ListArguments) -> Result<Outcome, Failure> {
         &answer,
         |_| EXIT_DONE,
         |answer| {
-            let header = ["ID", "STATE", "SIZE", "LABEL", "PROGRAM", "DIRECTORY"].map(str::to_owned).to_vec();
-            let rows = answer.objects("sessions").into_iter().map(row);
-            Ok(print::table(&std::iter::once(header).chain(rows).collect::<Vec<_>>())?)
+            let rows: Vec<_> = answer.objects("sessions").into_iter().map(row).collect();
+            Ok(print::table(&["ID", "STATE", "SIZE", "LABEL", "PROGRAM", "DIRECTORY"], &rows)?)
         },
     )
 }

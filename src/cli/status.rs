@@ -14,7 +14,11 @@ use crate::pty::{Control, Signal, executable_name};
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Args)]
-#[command(after_help = "Exit codes: 0 it runs, 1 no server answers there, 2 something else does.")]
+#[command(after_help = "\
+Exit codes: 0 it runs, 1 no server answers there, 2 something else does.
+
+Example:
+  kpty status || kpty serve &")]
 pub(super) struct StatusArguments {
     #[command(flatten)]
     connection: Connection,
@@ -24,7 +28,10 @@ pub(super) struct StatusArguments {
 #[command(after_help = "\
 The server is asked by SIGTERM: it ends its sessions, saves its state and goes.
 
-Exit codes: 0 it has ended, 1 no server answers there, 2 it could not be ended.")]
+Exit codes: 0 it has ended, 1 no server answers there, 2 it could not be ended.
+
+Example:
+  kpty stop --url http://127.0.0.1:8123")]
 pub(super) struct StopArguments {
     #[command(flatten)]
     connection: Connection,

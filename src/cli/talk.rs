@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::client::{Answer, Connection, text};
 use super::duration::{self, millis};
 use super::remote::{EXIT_CODES, Remote};
-use super::{EXIT_DONE, EXIT_NOTHING, EXIT_OTHER, Failure, Outcome, print};
+use super::{EXIT_DONE, EXIT_NOTHING, EXIT_OTHER, Failure, Outcome, print, progress};
 use crate::error::Error;
 
 /// How long the server waits when nobody says; it may be told otherwise, so this is only our patience.
@@ -121,7 +121,8 @@ pub(super) async fn talk(arguments: TalkArguments) -> Result<Outcome, Failure> {
         "on_timeout": arguments.interrupt.then_some("interrupt"),
     });
     let patience = arguments.timeout.unwrap_or(DEFAULT_TIMEOUT);
-    let answer = remote.client.call_for(patience, "talk", parameters).await?;
+    let asked = remote.client.call_for(patience, "talk", parameters);
+    let answer = progress::while_waiting("waiting for the end of the command (Ctrl-C: it goes on)", asked).await?;
     remote.finish(&answer, own_code, |answer| {
         print::text(answer.text("output"))?;
         if answer.flag("truncated") {
@@ -150,7 +151,7 @@ fn standard_input() -> Result<String, Failure> {
 pub(super) async fn wait(arguments: WaitArguments) -> Result<Outcome, Failure> {
     let remote = Remote::new(&arguments.connection)?;
     let session = remote.resolve(&arguments.session).await?;
-    let mut parameters = json!({
+    let parameters = json!({
         "session_id": session,
         "text": arguments.text,
         "regex": arguments.regex,
@@ -162,9 +163,16 @@ pub(super) async fn wait(arguments: WaitArguments) -> Result<Outcome, Failure> {
         "command_id": arguments.command,
         "marker_id": arguments.marker,
     });
+    let asked = in_parts(&remote, parameters, arguments.timeout.unwrap_or(DEFAULT_TIMEOUT));
+    let answer = progress::while_waiting("waiting", asked).await?;
+    let code = |answer: &Answer| if answer.flag("timed_out") { EXIT_NOTHING } else { EXIT_DONE };
+    remote.finish(&answer, code, show_ending)
+}
+
+/// Waits, in parts that a server grants.
+async fn in_parts(remote: &Remote, mut parameters: Value, timeout: Duration) -> Result<Answer, Failure> {
     let began = Instant::now();
-    let timeout = arguments.timeout.unwrap_or(DEFAULT_TIMEOUT);
-    let answer = loop {
+    loop {
         let part = timeout.saturating_sub(began.elapsed()).min(LONGEST_PART);
         parameters["timeout_ms"] = json!(millis(part));
         let mut answer = remote.client.call_for(part, "wait", parameters.clone()).await?;
@@ -173,13 +181,11 @@ pub(super) async fn wait(arguments: WaitArguments) -> Result<Outcome, Failure> {
             if answer.is_ok() {
                 answer.body.insert("waited_ms".to_owned(), json!(millis(began.elapsed())));
             }
-            break answer;
+            return Ok(answer);
         }
         // What came between two parts is not missed.
         parameters["marker_id"] = answer.body.remove("marker_id").unwrap_or_default();
-    };
-    let code = |answer: &Answer| if answer.flag("timed_out") { EXIT_NOTHING } else { EXIT_DONE };
-    remote.finish(&answer, code, show_ending)
+    }
 }
 
 /// What ended the wait, and then the output of the command that was waited for, or the last lines of the session.

@@ -14,6 +14,7 @@ mod replay;
 mod serve;
 mod server;
 mod sizes;
+mod speech;
 mod support;
 mod talk;
 mod tidy;
