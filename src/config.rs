@@ -34,10 +34,10 @@ const DEFAULT_PATH: &str = "/mcp";
 /// The port of the desktop app's bridge unless told.
 const BRIDGE_PORT: u16 = 8201;
 /// Paths that are something else.
-const TAKEN_PATHS: [&str; 5] = ["/", "/health", "/tools", "/v1", "/_x9k"];
+const TAKEN_PATHS: [&str; 6] = ["/", "/health", "/tools", "/v1", "/_x9k", "/ws/pty-traffic"];
 
 /// All variables with their defaults and meanings, for `help`; the README has the same table.
-pub const SETTINGS: [(&str, &str, &str); 24] = [
+pub const SETTINGS: [(&str, &str, &str); 26] = [
     ("KURORYUU_PTY_SHELL", DEFAULT_SHELL, "program of a new session"),
     ("KURORYUU_PTY_COLS", "120", "its width"),
     ("KURORYUU_PTY_ROWS", "30", "its height"),
@@ -62,6 +62,8 @@ pub const SETTINGS: [(&str, &str, &str); 24] = [
     ("KPTY_MAX_SESSIONS", "1000", "live sessions at most"),
     ("KPTY_SPAWNS_AT_ONCE", "4", "programs started at the same time"),
     ("KPTY_KEEP_DEAD_S", "600", "how long a dead session stays readable"),
+    ("KPTY_TRAFFIC_HOURS", "24", "how long actions stay recorded"),
+    ("KPTY_TRAFFIC_ROWS", "10000", "recorded actions at most"),
 ];
 
 /// Whether screens may be read.
@@ -146,6 +148,10 @@ pub struct Config {
     pub spawns_at_once: usize,
     /// `KPTY_KEEP_DEAD_S`: how long a dead session stays readable.
     pub keep_dead: Duration,
+    /// `KPTY_TRAFFIC_HOURS`: how long actions stay recorded.
+    pub traffic_age: Duration,
+    /// `KPTY_TRAFFIC_ROWS`: recorded actions at most.
+    pub traffic_rows: u64,
     /// `KURORYUU_MCP_HOST`: the address to listen on.
     pub host: IpAddr,
     /// `KURORYUU_MCP_PORT`: the port to listen on.
@@ -179,6 +185,8 @@ impl Default for Config {
             max_sessions: 1_000,
             spawns_at_once: SPAWNS_AT_ONCE as usize,
             keep_dead: Duration::from_secs(600),
+            traffic_age: Duration::from_secs(24 * 3_600),
+            traffic_rows: 10_000,
             host: DEFAULT_HOST,
             port: DEFAULT_PORT,
             mcp_path: DEFAULT_PATH.to_owned(),
@@ -201,6 +209,13 @@ pub fn default_state_dir() -> Option<PathBuf> {
 /// Whoever runs this process wants no colours, as https://no-color.org has it.
 pub fn wants_no_color() -> bool {
     std::env::vars_os().any(|(name, value)| name == "NO_COLOR" && !value.is_empty())
+}
+
+/// The name of the user of this process, for people; nobody checks it.
+pub fn user_name() -> Option<String> {
+    let is_name = |name: &OsStr| ["USER", "LOGNAME", "USERNAME"].iter().any(|known| name == *known);
+    let mut named = std::env::vars_os().filter(|(name, value)| is_name(name) && !value.is_empty());
+    named.find_map(|(_, value)| value.into_string().ok())
 }
 
 impl Config {
@@ -230,6 +245,8 @@ impl Config {
             max_sessions: reader.number("KPTY_MAX_SESSIONS", 1..=100_000, 1_000) as usize,
             spawns_at_once: reader.number("KPTY_SPAWNS_AT_ONCE", 1..=64, SPAWNS_AT_ONCE) as usize,
             keep_dead: Duration::from_secs(reader.number("KPTY_KEEP_DEAD_S", 0..=86_400, 600)),
+            traffic_age: Duration::from_secs(3_600 * reader.number("KPTY_TRAFFIC_HOURS", 1..=8_760, 24)),
+            traffic_rows: reader.number("KPTY_TRAFFIC_ROWS", 1..=1_000_000, 10_000),
             host: reader.parsed("KURORYUU_MCP_HOST", "an address such as 127.0.0.1").unwrap_or(default.host),
             port: reader.number("KURORYUU_MCP_PORT", 0..=65_535, u64::from(DEFAULT_PORT)) as u16,
             mcp_path: reader.path("KURORYUU_MCP_PATH").unwrap_or(default.mcp_path),

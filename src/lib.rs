@@ -20,6 +20,7 @@ pub mod server;
 pub mod session;
 pub mod store;
 pub mod tools;
+pub mod traffic;
 
 /// The examples of the README are tests.
 #[cfg(doctest)]

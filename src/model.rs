@@ -180,6 +180,13 @@ pub fn iso_time(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}+00:00", rest / 3600, rest / 60 % 60, rest % 60)
 }
 
+/// A moment as ISO-8601 in UTC, to the millisecond.
+pub fn iso_time_millis(time: SystemTime) -> String {
+    let millis = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).subsec_millis();
+    let whole = iso_time(time);
+    format!("{}.{millis:03}{}", &whole[..19], &whole[19..])
+}
+
 /// The reverse of [`iso_time`]: exactly its form, and no moment before 1970.
 pub fn time_from_iso(text: &str) -> Option<SystemTime> {
     let number = |from: usize, to: usize| text.get(from..to)?.parse::<u32>().ok().map(i64::from);
@@ -188,6 +195,63 @@ pub fn time_from_iso(text: &str) -> Option<SystemTime> {
     let seconds = Duration::from_secs(u64::try_from(day_number(year, month, day) * 86_400 + seconds).ok()?);
     let time = UNIX_EPOCH.checked_add(seconds)?;
     (iso_time(time) == text).then_some(time)
+}
+
+/// Milliseconds since 1970 of a moment that somebody wrote as ISO-8601: a date, or date and time with or without seconds,
+/// their fraction and an offset. Without an offset it is UTC. A `+` that a query turned into a space is one again.
+pub fn millis_from_iso(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let digits = |from: usize, to: usize| {
+        let digits = text.get(from..to)?;
+        digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse::<i64>().ok())?
+    };
+    let is = |at: usize, wanted: &[u8]| text.as_bytes().get(at).is_some_and(|byte| wanted.contains(byte));
+    let (year, month, day) = (digits(0, 4)?, digits(5, 7)?, digits(8, 10)?);
+    let days = day_number(year, month, day);
+    if !is(4, b"-") || !is(7, b"-") || civil(days) != (year, month, day) {
+        return None;
+    }
+    let midnight = days * 86_400_000;
+    if text.len() == 10 {
+        return Some(midnight);
+    }
+    let (hour, minute) = (digits(11, 13)?, digits(14, 16)?);
+    if !is(10, b"Tt ") || !is(13, b":") || hour > 23 || minute > 59 {
+        return None;
+    }
+    let (mut rest, mut second, mut millis) = (text.get(16..)?, 0, 0);
+    if let Some(after) = rest.strip_prefix(':') {
+        second = digits(17, 19)?;
+        rest = after.get(2..)?;
+        if let Some(fraction) = rest.strip_prefix(['.', ',']) {
+            let length = fraction.bytes().take_while(u8::is_ascii_digit).count();
+            let thousandths: String = fraction[..length].chars().chain("000".chars()).take(3).collect();
+            millis = if length == 0 { return None } else { thousandths.parse::<i64>().ok()? };
+            rest = &fraction[length..];
+        }
+    }
+    if second > 59 {
+        return None;
+    }
+    let local = midnight + ((hour * 60 + minute) * 60 + second) * 1_000 + millis;
+    Some(local - offset_minutes(rest)? * 60_000)
+}
+
+/// The offset behind a time: nothing, `Z`, or hours and minutes with a sign.
+fn offset_minutes(text: &str) -> Option<i64> {
+    if text.is_empty() || text.eq_ignore_ascii_case("z") {
+        return Some(0);
+    }
+    let (sign, rest) = match text.split_at_checked(1)? {
+        ("+" | " ", rest) => (1, rest),
+        ("-", rest) => (-1, rest),
+        _ => return None,
+    };
+    let digits = rest.replace(':', "");
+    let is_time = matches!(digits.len(), 2 | 4) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number = |from: usize, to: usize| digits.get(from..to).and_then(|digits| digits.parse::<i64>().ok());
+    let (hours, minutes) = (number(0, 2)?, number(2, 4).unwrap_or(0));
+    (is_time && hours < 24 && minutes < 60).then_some(sign * (hours * 60 + minutes))
 }
 
 /// The Gregorian date of a day counted from 1970-01-01. Years are counted from March, so that a leap day is the last.
@@ -232,6 +296,38 @@ mod tests {
         for text in ["", "now", "2024-02-30T00:00:00+00:00", "2024-02-29T24:00:00+00:00", "2024-02-29T00:00:00Z"] {
             assert_eq!(time_from_iso(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn moments_that_people_write_are_understood() {
+        for (text, expected) in [
+            ("1970-01-01", Some(0)),
+            ("1970-01-01T00:00", Some(0)),
+            ("1970-01-01 00:00:01", Some(1_000)),
+            ("1970-01-01T00:00:01.5Z", Some(1_500)),
+            ("1970-01-01T00:00:01.123456+00:00", Some(1_123)),
+            ("1970-01-01T02:00:00+02:00", Some(0)),
+            ("1970-01-01T02:00:00 02:00", Some(0)),
+            ("1969-12-31T19:00:00-0500", Some(0)),
+            ("2000-02-29T00:00:00z", Some(951_782_400_000)),
+            ("2001-02-29T00:00:00Z", None),
+            ("1970-01-01T24:00:00Z", None),
+            ("1970-01-01T00:60:00Z", None),
+            ("1970-01-01T00:00:61Z", None),
+            ("1970-01-01T00:00:00.Z", None),
+            ("1970-01-01T00:00:00+2", None),
+            ("1970-01-01T00:00:00+é0", None),
+            ("yesterday", None),
+            ("", None),
+            ("1970-13-01", None),
+            ("1970-01-01T", None),
+            ("+970-01-01", None),
+        ] {
+            assert_eq!(millis_from_iso(text), expected, "{text:?}");
+        }
+        let shown = iso_time_millis(UNIX_EPOCH + Duration::from_millis(951_782_399_042));
+        assert_eq!(shown, "2000-02-28T23:59:59.042+00:00");
+        assert_eq!(millis_from_iso(&shown), Some(951_782_399_042));
     }
 
     #[test]

@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use reqwest::header::HeaderValue;
 use serde_json::{Map, Value, json};
 
 use crate::config;
 use crate::error::{Error, Result};
+use crate::server::AGENT_HEADER;
 use crate::store::{TOKEN_FILE, Token};
 
 /// How long a connection may take. The server is on this machine.
@@ -37,6 +39,8 @@ pub(super) struct Client {
     /// Where it speaks MCP.
     path: String,
     token: Option<Token>,
+    /// Who asks, for the record.
+    agent: Option<HeaderValue>,
 }
 
 /// What the server answered.
@@ -89,7 +93,9 @@ pub(super) fn text<'a>(object: &'a Map<String, Value>, name: &str) -> &'a str {
 
 impl Client {
     pub(super) fn new(connection: &Connection) -> Result<Self> {
-        Self::at(&connection.url, connection.token_file.as_deref())
+        let user = config::user_name().unwrap_or_else(|| "unknown".to_owned());
+        let agent = HeaderValue::from_bytes(format!("cli:{user}").as_bytes()).ok();
+        Ok(Self { agent, ..Self::at(&connection.url, connection.token_file.as_deref())? })
     }
 
     /// A server by its address, and the file of its token.
@@ -106,7 +112,7 @@ impl Client {
             Some(file) => Some(Token::read(file)?),
             None => found_token(&url),
         };
-        Ok(Self { http, url, path, token })
+        Ok(Self { http, url, path, token, agent: None })
     }
 
     /// Where the server is.
@@ -158,6 +164,10 @@ impl Client {
     fn request(&self, message: &Value, patience: Duration) -> reqwest::RequestBuilder {
         let request =
             self.http.post(format!("{}{}", self.url, self.path)).timeout(patience + ANSWER_PATIENCE).json(message);
+        let request = match &self.agent {
+            Some(agent) => request.header(AGENT_HEADER, agent),
+            None => request,
+        };
         match &self.token {
             Some(token) => request.bearer_auth(token.as_str()),
             None => request,
@@ -165,15 +175,13 @@ impl Client {
     }
 
     /// One message of the protocol, and whatever is answered.
-    pub(super) async fn post(
-        &self,
-        message: &Value,
-        patience: Duration,
-        header: Option<(&str, &str)>,
-    ) -> Result<Value> {
+    pub(super) async fn post(&self, message: &Value, patience: Duration, headers: &[(&str, &str)]) -> Result<Value> {
         let mut request = self.request(message, patience);
-        if let Some((name, value)) = header {
-            request = request.header(name, value);
+        for &(name, value) in headers {
+            // A name that cannot stand in a header is not told.
+            if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
+                request = request.header(name, value);
+            }
         }
         let response = request.send().await.map_err(|error| self.problem(&error))?;
         response.json().await.map_err(|error| self.problem(&error))

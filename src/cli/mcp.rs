@@ -17,8 +17,11 @@ use super::{Failure, Outcome, print};
 use crate::config::{Config, LONGEST_TALK};
 use crate::error::{Error, Result};
 use crate::pty;
-use crate::server::{Answer, Engine, SHOWS_PROGRESS_HEADER, TOOL_NAMES, ToolCall, serve_stdio};
-use crate::tools::{Reply, Tools};
+use crate::server::{
+    AGENT_HEADER, Answer, CLIENT_HEADER, Engine, SHOWS_PROGRESS_HEADER, TOOL_NAMES, ToolCall, serve_stdio,
+};
+use crate::tools::{Caller, Reply, Tools};
+use crate::traffic::{Recording, Retention};
 
 /// How long a server may take to say that it is one.
 const PROBE_PATIENCE: Duration = Duration::from_secs(5);
@@ -63,16 +66,27 @@ async fn serve(arguments: McpArguments, config: Config) -> Result<()> {
     let client = Client::at(&arguments.url, arguments.token_file.as_deref())?;
     if !arguments.alone && is_server(&client).await {
         tracing::info!("calls go to the server at {}", arguments.url);
-        return until(stop, serve_stdio(Remote(client))).await;
+        return until(stop, serve_stdio(Remote(client, config.identity.agent_id))).await;
     }
     tracing::info!("no server at {}: sessions live in this process", arguments.url);
     let tools = Tools::new(config);
+    tell_gateway(&tools);
     let served = until(stop, serve_stdio(tools.clone())).await;
     let left = tools.shutdown().await;
     if !left.is_empty() {
         tracing::warn!("these sessions would not end: {left:?}");
     }
     served
+}
+
+/// Without a server there is no folder for a record, but a gateway that is named is told all the same.
+fn tell_gateway(tools: &Tools) {
+    let config = tools.config();
+    if let Some(gateway) = config.gateway_url.clone() {
+        let retention = Retention { age: config.traffic_age, rows: config.traffic_rows };
+        let gateway = Some(gateway);
+        tools.traffic().start(Recording { folder: None, retention, journal: None, gateway, own_address: None });
+    }
 }
 
 /// Ends early, without complaint, when asked to.
@@ -93,7 +107,7 @@ async fn is_server(client: &Client) -> bool {
         return false;
     }
     let question = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
-    let Ok(answer) = client.post(&question, PROBE_PATIENCE, None).await else { return false };
+    let Ok(answer) = client.post(&question, PROBE_PATIENCE, &[]).await else { return false };
     let tools = answer.pointer("/result/tools").and_then(Value::as_array);
     let has = |name: &str| tools.is_some_and(|tools| tools.iter().any(|tool| tool["name"] == name));
     let is_ours = TOOL_NAMES.into_iter().all(has);
@@ -103,8 +117,9 @@ async fn is_server(client: &Client) -> bool {
     is_ours
 }
 
-/// A server elsewhere. A call that is dropped hangs up, and the server ends its wait.
-struct Remote(Client);
+/// A server elsewhere, and the agent that this process was started for. A call that is dropped hangs up, and the server
+/// ends its wait.
+struct Remote(Client, Option<String>);
 
 impl Engine for Remote {
     fn call(&self, call: ToolCall) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
@@ -113,8 +128,12 @@ impl Engine for Remote {
             let question = json!({
                 "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": tool, "arguments": arguments },
             });
-            let header = caller.can_show_progress.then_some((SHOWS_PROGRESS_HEADER, "1"));
-            let answer = self.0.post(&question, LONGEST_TALK, header).await;
+            let Caller { can_show_progress, agent, client } = caller;
+            let mut headers = Vec::new();
+            headers.extend(can_show_progress.then_some((SHOWS_PROGRESS_HEADER, "1")));
+            headers.extend(agent.as_deref().or(self.1.as_deref()).map(|agent| (AGENT_HEADER, agent)));
+            headers.extend(client.as_deref().map(|client| (CLIENT_HEADER, client)));
+            let answer = self.0.post(&question, LONGEST_TALK, &headers).await;
             answer.and_then(|answer| read(&answer)).unwrap_or_else(|error| Reply::from(error).into())
         })
     }

@@ -46,6 +46,15 @@ pub struct Foreground {
     pub canonical: bool,
 }
 
+/// How the system treats a line that is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineModes {
+    /// It edits the line and hands it over whole.
+    pub canonical: bool,
+    /// It shows what is typed.
+    pub echo: bool,
+}
+
 /// What to tell the processes of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {

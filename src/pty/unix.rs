@@ -19,7 +19,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::oneshot;
 
 use super::process;
-use super::{Foreground, ProcessTable, Signal, SpawnSpec};
+use super::{Foreground, LineModes, ProcessTable, Signal, SpawnSpec};
 use crate::model::ExitInfo;
 
 /// A started child that no driver has taken yet.
@@ -262,6 +262,12 @@ impl Control {
     /// True when the system edits the line: no program has the terminal in raw mode.
     pub fn is_canonical(&self) -> bool {
         self.local_modes().is_none_or(|modes| modes.contains(LocalModes::ICANON))
+    }
+
+    /// How a line is treated; nothing where the terminal is gone.
+    pub fn line_modes(&self) -> Option<LineModes> {
+        let modes = self.local_modes()?;
+        Some(LineModes { canonical: modes.contains(LocalModes::ICANON), echo: modes.contains(LocalModes::ECHO) })
     }
 
     fn local_modes(&self) -> Option<LocalModes> {

@@ -10,7 +10,7 @@ use kpty_emulator::Size;
 use portable_pty::{ChildKiller, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use tokio::sync::{Notify, oneshot};
 
-use super::{Foreground, ProcessTable, Signal, SpawnSpec};
+use super::{Foreground, LineModes, ProcessTable, Signal, SpawnSpec};
 use crate::model::ExitInfo;
 
 /// Bytes that the reader thread may be ahead of the driver.
@@ -194,6 +194,11 @@ impl Control {
     /// Not known here.
     pub fn is_canonical(&self) -> bool {
         true
+    }
+
+    /// Not known here.
+    pub fn line_modes(&self) -> Option<LineModes> {
+        None
     }
 
     /// Not known here.

@@ -31,10 +31,11 @@ use tokio::sync::oneshot;
 use crate::error::{Error, Result};
 use crate::store::{Restored, Saver, Store, Token};
 use crate::tools::Tools;
+use crate::traffic::{Journal, Recording, Retention};
 use access::{Login, Policy};
 #[cfg(feature = "conformance")]
 pub use mcp::conformance;
-pub use mcp::{Answer, Engine, SHOWS_PROGRESS_HEADER, TOOL_NAMES, ToolCall, serve_stdio};
+pub use mcp::{AGENT_HEADER, Answer, CLIENT_HEADER, Engine, SHOWS_PROGRESS_HEADER, TOOL_NAMES, ToolCall, serve_stdio};
 use mcp::{Folders, McpGate};
 use peer::{Peer, PeerListener};
 use state_dir::Announcement;
@@ -131,8 +132,9 @@ impl Server {
 
     /// Answers until `stop` comes; then ends all sessions and returns.
     pub async fn run(self, tools: Tools, stop: impl Future<Output = ()>) -> Result<()> {
-        let Self { listener, policy, store, announcement, state_dir, .. } = self;
+        let Self { listener, address, policy, store, announcement, state_dir } = self;
         let saver = store.map(|(store, restored)| start_saving(&tools, store, restored));
+        start_recording(&tools, state_dir.clone(), saver.as_ref(), address);
         let pending = tools.config().project_root.join(PENDING_FOLDER);
         let gate = mcp::gate(tools.clone(), &Folders { state: state_dir, pending: Some(pending) });
         let app = router(tools.clone(), gate.clone(), saver.clone(), policy);
@@ -156,12 +158,16 @@ impl Server {
             tracing::warn!("these sessions would not end: {left:?}");
         }
         gate.stop();
+        tools.traffic().hang_up();
         if !serving.is_finished() && tokio::time::timeout(ANSWER_PATIENCE, &mut serving).await.is_err() {
             serving.abort();
         }
         if let Some(saver) = &saver {
             saved(saver.finish()).await;
         }
+        let traffic = tools.traffic().clone();
+        // One that panicked has nothing left to write.
+        saved(async { drop(tokio::task::spawn_blocking(move || traffic.finish()).await) }).await;
         drop(announcement);
         Ok(())
     }
@@ -171,6 +177,18 @@ impl Server {
 fn start_saving(tools: &Tools, store: Store, restored: Restored) -> Saver {
     tools.registry().restore(restored.records);
     Saver::start(store, Arc::new(tools.registry().clone()), restored.orphans)
+}
+
+/// Records what is done from now on.
+fn start_recording(tools: &Tools, folder: Option<PathBuf>, saver: Option<&Saver>, address: SocketAddr) {
+    let config = tools.config();
+    tools.traffic().start(Recording {
+        folder,
+        retention: Retention { age: config.traffic_age, rows: config.traffic_rows },
+        journal: saver.map(|saver| Box::new(saver.journal()) as Journal),
+        gateway: config.gateway_url.clone(),
+        own_address: Some(address),
+    });
 }
 
 /// A disk that does not answer must not keep the server from ending.
@@ -241,7 +259,15 @@ async fn health(State((tools, saver)): State<(Tools, Option<Saver>)>) -> Json<Va
     let mut body = json!({
         "ok": true, "status": "healthy", "version": VERSION, "pid": std::process::id(), "sessions": alive,
     });
-    if let Some(reason) = saver.and_then(|saver| saver.trouble()) {
+    let counts = tools.traffic().counts();
+    body["audit"] = json!({
+        "recorded": counts.recorded,
+        "dropped": counts.dropped,
+        "failed": counts.failed,
+        "gateway_sent": counts.gateway_sent,
+        "gateway_dropped": counts.gateway_dropped,
+    });
+    if let Some(reason) = saver.and_then(|saver| saver.trouble()).or(counts.trouble) {
         body["degraded"] = json!(true);
         body["reason"] = json!(reason);
     }

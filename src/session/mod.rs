@@ -8,6 +8,7 @@ mod driver;
 mod evidence;
 mod facts;
 mod ground;
+mod hidden;
 pub mod input;
 pub mod integration;
 pub mod keys;
@@ -83,6 +84,8 @@ struct Shared {
     turn: tokio::sync::Mutex<()>,
     /// When the child was found dead.
     ended: Mutex<Option<Instant>>,
+    /// When something was last typed that the terminal did not show.
+    typed_hidden: Mutex<Option<Instant>>,
 }
 
 impl Shared {
@@ -206,6 +209,7 @@ impl Session {
         if let Some(exit) = self.exit() {
             return Err(self.exited(exit, None));
         }
+        self.note_hidden(writer);
         if writer == Writer::Other {
             let control = &self.shared.control;
             let may_wait = control.is_canonical() || control.foreground_group() == Some(control.pid());

@@ -124,6 +124,7 @@ impl Session {
             control: pty.control(),
             turn: tokio::sync::Mutex::new(()),
             ended: Mutex::new(None),
+            typed_hidden: Mutex::new(None),
         });
         tokio::spawn(driver::drive(pty, child, Arc::clone(&shared), inbox));
         if let Some(folder) = folder {

@@ -27,6 +27,11 @@ impl Event {
         Self::at(SystemTime::now(), name, session_id, more.as_object().cloned().unwrap_or_default())
     }
 
+    /// An event that somebody else has put into words.
+    pub(super) fn told(session_id: &str, line: Value) -> Self {
+        Self { session_id: session_id.to_owned(), line }
+    }
+
     fn at(time: SystemTime, name: &str, session_id: &str, more: Map<String, Value>) -> Self {
         let mut line = Map::new();
         line.insert("ts".to_owned(), iso_time(time).into());

@@ -141,7 +141,18 @@ impl Store {
 
     fn append_session_event(&self, event: &Event) -> io::Result<()> {
         let _ours = self.ready()?;
-        session_files::append(&self.folder.join(SESSIONS), event)
+        session_files::append(&self.folder.join(SESSIONS), &event.session_id, std::slice::from_ref(event))
+    }
+
+    /// Adds what was done to a session to its log. A desktop may name its sessions as no folder can be named; those have
+    /// no log.
+    fn append_actions(&self, session_id: &str, lines: &[serde_json::Value]) -> io::Result<()> {
+        if !is_safe_id(session_id) {
+            return Ok(());
+        }
+        let _ours = self.ready()?;
+        let events: Vec<_> = lines.iter().map(|line| Event::told(session_id, line.clone())).collect();
+        session_files::append(&self.folder.join(SESSIONS), session_id, &events)
     }
 
     /// Removes what is too old to be asked for, and what was never finished; nothing is being written meanwhile.

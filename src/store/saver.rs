@@ -119,6 +119,12 @@ impl Saver {
         self.shared.state().failures
     }
 
+    /// Writes what is done to sessions into their own logs.
+    pub fn journal(&self) -> impl Fn(&str, &[serde_json::Value]) -> io::Result<()> + Send + use<> {
+        let store = Arc::clone(&self.shared.store);
+        move |session_id, lines| store.append_actions(session_id, lines)
+    }
+
     /// Saves everything that has changed, now.
     async fn save_all(&self) {
         let sessions = self.shared.source.sessions();

@@ -70,8 +70,8 @@ pub(super) fn write(sessions: &Path, saved: &Saved) -> io::Result<()> {
 }
 
 /// Adds to the events of a session.
-pub(super) fn append(sessions: &Path, event: &Event) -> io::Result<()> {
-    journal::append(&folder(sessions, &event.session_id)?.join(EVENTS), std::slice::from_ref(event))
+pub(super) fn append(sessions: &Path, session_id: &str, events: &[Event]) -> io::Result<()> {
+    journal::append(&folder(sessions, session_id)?.join(EVENTS), events)
 }
 
 /// The folder of a session. What stands in its place and is no folder gives way.

@@ -100,7 +100,7 @@ pub(super) fn help(config: &Config) -> Map<String, Value> {
             "read_modes": ["tail", "viewport", "delta", "range", "full"],
         },
         "parameters": "Numbers and booleans may be strings. Above a cap: clamped, see 'clamped'. Unknown names: see \
-                       'ignored_params'. timeout_ms 0: do not wait.",
+                       'ignored_params'. timeout_ms 0: do not wait. as_agent? in any action: who asks, for the record.",
         "limits": limits(config),
         "settings": SETTINGS.map(|(name, default, _)| format!("{name}={default}")),
     });

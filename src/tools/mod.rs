@@ -4,6 +4,7 @@
 //! has its own file with what it reads from the parameters, what it does, and the shape of its answer.
 
 mod adopt;
+mod audit;
 mod commands;
 mod create;
 mod desktop;
@@ -36,10 +37,13 @@ pub use schema::{input_schema, input_schema_for};
 
 use crate::config::{Config, ScreenAccess};
 use crate::error::{Error, Result};
+use crate::guard::Redactor;
 use crate::ids::SessionId;
 use crate::model::Role;
 use crate::registry::{Bounds, Located, Registry, Setup};
 use crate::session::Session;
+use crate::traffic::Emitter;
+use audit::Entry;
 use envelope::{Outcome, fields};
 use params::Params;
 
@@ -73,11 +77,15 @@ const INSTEAD_OF_WRITE: [&str; 3] = [
     "send_keys: keys and text without Enter",
 ];
 
-/// What is known of who calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What is known of who calls. Names are claims; nobody has proven them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Caller {
     /// It is shown that a call goes on, so that it does not give up on a long wait.
     pub can_show_progress: bool,
+    /// Who it says it is.
+    pub agent: Option<String>,
+    /// The program that it calls through, and that program's session.
+    pub client: Option<String>,
 }
 
 /// The actions with all that they need; clones are the same.
@@ -85,6 +93,9 @@ pub struct Caller {
 pub struct Tools {
     config: Arc<Config>,
     registry: Registry,
+    traffic: Emitter,
+    /// For what belongs to no session.
+    redactor: Arc<Redactor>,
 }
 
 impl Tools {
@@ -96,7 +107,8 @@ impl Tools {
         let own_leader = identity.agent_id.clone().filter(|_| is_leader);
         let setup = Setup { allow_bridge: config.allow_bridge.clone(), own_leader, ..Setup::default() };
         let registry = Registry::with(Bounds { max_sessions, spawns_at_once, keep_dead }, setup);
-        Self { config: Arc::new(config), registry }
+        let redactor = audit::own_redactor(&config);
+        Self { config: Arc::new(config), registry, traffic: Emitter::new(), redactor }
     }
 
     /// The settings.
@@ -109,6 +121,16 @@ impl Tools {
         &self.registry
     }
 
+    /// The record of actions. Whoever runs the tools starts it, or leaves it off.
+    pub fn traffic(&self) -> &Emitter {
+        &self.traffic
+    }
+
+    /// Masks what belongs to no session.
+    pub fn redactor(&self) -> &Arc<Redactor> {
+        &self.redactor
+    }
+
     /// Kills all sessions. Returns those that would not die in time.
     pub async fn shutdown(&self) -> Vec<SessionId> {
         self.registry.shutdown().await
@@ -116,15 +138,18 @@ impl Tools {
 
     /// Does what the arguments ask for.
     pub async fn call(&self, arguments: &Map<String, Value>, caller: Caller) -> Reply {
+        let entry = Entry::begin(self, arguments, &caller);
         let mut params = Params::new(arguments);
-        let outcome = self.dispatch(&mut params, caller).await;
+        let outcome = self.dispatch(&mut params, &caller).await;
         let mut reply = envelope::reply(outcome);
         params.add_notes(&mut reply.body);
+        entry.close(&reply);
         reply
     }
 
-    async fn dispatch(&self, params: &mut Params<'_>, caller: Caller) -> Outcome {
+    async fn dispatch(&self, params: &mut Params<'_>, caller: &Caller) -> Outcome {
         let action = params.action()?;
+        params.check_agent()?;
         let Some(known) = known_params(&action) else {
             return Err(Error::UnknownAction { name: action, available: &ACTIONS }.into());
         };

@@ -11,6 +11,11 @@ use serde_json::{Map, Value, json};
 use crate::error::{Error, Result};
 use crate::ids::CommandId;
 
+/// What to do.
+pub(super) const ACTION: &str = "action";
+/// Who asks.
+pub(super) const AS_AGENT: &str = "as_agent";
+
 /// The parameters of one call.
 pub(super) struct Params<'a> {
     given: &'a Map<String, Value>,
@@ -25,12 +30,20 @@ impl<'a> Params<'a> {
 
     /// The name of the action, as it is compared.
     pub(super) fn action(&self) -> Result<String> {
-        let name = match self.given.get("action") {
+        let name = match self.given.get(ACTION) {
             None | Some(Value::Null) => "",
             Some(Value::String(name)) => name.trim(),
             Some(other) => return Err(wrong_type("action", "a string", other)),
         };
         if name.is_empty() { Err(Error::MissingParam("action")) } else { Ok(name.to_lowercase()) }
+    }
+
+    /// Every action may be told who asks.
+    pub(super) fn check_agent(&self) -> Result<()> {
+        match self.given.get(AS_AGENT) {
+            None | Some(Value::Null | Value::String(_)) => Ok(()),
+            Some(other) => Err(wrong_type(AS_AGENT, "a string", other)),
+        }
     }
 
     /// Says which names the action knows.
@@ -41,7 +54,8 @@ impl<'a> Params<'a> {
     /// What the caller is told about the parameters, whatever comes of the call.
     pub(super) fn add_notes(self, body: &mut Map<String, Value>) {
         let known = self.known;
-        let is_ignored = |name: &str| name != "action" && known.is_some_and(|known| !known.contains(&name));
+        let is_ignored =
+            |name: &str| ![ACTION, AS_AGENT].contains(&name) && known.is_some_and(|known| !known.contains(&name));
         let ignored: Vec<_> = self.given.keys().filter(|name| is_ignored(name)).collect();
         if !ignored.is_empty() {
             body.insert("ignored_params".to_owned(), json!(ignored));

@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
+use super::params::{ACTION, AS_AGENT};
 use super::{ACTIONS, known_params};
 
 /// Name, type and meaning of every parameter of any action.
-const PARAMETERS: [(&str, &str, &str); 55] = [
+const PARAMETERS: [(&str, &str, &str); 56] = [
     ("session_id", "string", "The session, from create or list"),
     ("shell", "string", "create: the program; the server's default shell if not given"),
     ("args", "array", "create: arguments of the program"),
@@ -60,6 +61,7 @@ const PARAMETERS: [(&str, &str, &str); 55] = [
     ("head", "integer", "commands: first lines of the output"),
     ("tail", "integer", "commands: last lines of the output"),
     ("force", "boolean", "kill: also a leader's session; adopt, disown: also another owner's"),
+    ("as_agent", "string", "all actions: who asks, for the record"),
     ("action", "string", "what to do; 'help' tells more"),
 ];
 
@@ -74,7 +76,7 @@ pub fn input_schema_for(actions: &[&str]) -> Value {
         |name: &str| actions.iter().filter_map(|action| known_params(action)).any(|known| known.contains(&name));
     let mut properties = Map::new();
     for (name, kind, meaning) in PARAMETERS {
-        if name != "action" && !is_read(name) {
+        if ![ACTION, AS_AGENT].contains(&name) && !is_read(name) {
             continue;
         }
         let mut property = json!({ "description": meaning });

@@ -71,7 +71,7 @@ pub(super) struct Answer {
 }
 
 impl Request {
-    pub(super) fn read(params: &mut Params<'_>, tools: &Tools, caller: Caller) -> Result<Self> {
+    pub(super) fn read(params: &mut Params<'_>, tools: &Tools, caller: &Caller) -> Result<Self> {
         let session = tools.session(params)?;
         let ignore_case = params.flag("ignore_case", false)?;
         let named = pattern(params, ("text", "regex"), ignore_case)?;

@@ -117,7 +117,8 @@ fn each_library_has_one_home() {
     for (library, homes) in [
         ("portable_pty", &["src/pty/"][..]),
         ("axum", &["src/server/"]),
-        ("reqwest", &["src/cli/", "src/bridge/"]),
+        ("reqwest", &["src/cli/", "src/bridge/", "src/traffic/emit.rs"]),
+        ("rusqlite", &["src/traffic/store.rs"]),
         ("rmcp", &["src/server/mcp/"]),
     ] {
         let is_home = |name: &str| homes.iter().any(|home| name.starts_with(home));

@@ -201,7 +201,7 @@ async fn caps_and_unknown_names_are_told() {
     let Value::Object(long) = shell.arguments("wait", json!({ "prompt": true, "timeout_ms": 90_000 })) else {
         panic!()
     };
-    let patient = rig.tools.call(&long, Caller { can_show_progress: true }).await;
+    let patient = rig.tools.call(&long, Caller { can_show_progress: true, ..Caller::default() }).await;
     assert_eq!((patient.body.get("clamped"), &patient.body["ended_by"]), (None, &json!("prompt")));
     let resized = shell.call("resize", json!({ "cols": "40", "rows": 5_000 })).await;
     assert_eq!((&resized["cols"], &resized["rows"]), (&json!(40), &json!(1000)));

@@ -22,11 +22,11 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Map, Value};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use super::SERVER_NAME;
 use super::engine::{Answer, Engine, ToolCall};
 use super::pending::Pending;
-use super::plain::{AnswersPlainCalls, Plain, PlainResult, SESSION_HEADER, TextBlock};
+use super::plain::{AnswersPlainCalls, Plain, PlainResult, SESSION_HEADER, TextBlock, client_name, name_in};
 use super::published::{INSTRUCTIONS, Published, tool_named, tools};
+use super::{AGENT_HEADER, CLIENT_HEADER, SERVER_NAME};
 use crate::server::VERSION;
 use crate::tools::Caller;
 
@@ -52,18 +52,28 @@ struct Origin {
     is_plain: bool,
     /// It shows progress by itself.
     shows_progress: bool,
+    /// Who it says it is.
+    agent: Option<String>,
+    /// The program whose calls it passes on.
+    client: Option<String>,
 }
 
 impl Origin {
     fn of(context: &RequestContext<RoleServer>) -> Self {
         let Some(parts) = context.extensions.get::<Parts>() else { return Self::default() };
         match parts.extensions.get::<Plain>() {
-            Some(plain) => {
-                Self { session: plain.session.clone(), is_plain: true, shows_progress: plain.shows_progress }
-            }
+            Some(plain) => Self {
+                session: plain.session.clone(),
+                is_plain: true,
+                shows_progress: plain.shows_progress,
+                agent: plain.agent.clone(),
+                client: plain.client.clone(),
+            },
             None => {
                 let session = parts.headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok());
-                Self { session: session.map(str::to_owned), ..Self::default() }
+                let agent = name_in(&parts.headers, AGENT_HEADER);
+                let client = name_in(&parts.headers, CLIENT_HEADER);
+                Self { session: session.map(str::to_owned), agent, client, ..Self::default() }
             }
         }
     }
@@ -96,7 +106,12 @@ impl AnswersPlainCalls for Adapter {
             None => Map::new(),
             Some(arguments) => arguments.as_object()?.clone(),
         };
-        let call = ToolCall { tool, arguments, caller: Caller { can_show_progress: plain.shows_progress } };
+        let caller = Caller {
+            can_show_progress: plain.shows_progress,
+            agent: plain.agent.clone(),
+            client: client_name(plain.client.as_deref(), plain.session.as_deref()),
+        };
+        let call = ToolCall { tool, arguments, caller };
         let answer = self.engine.call(call).await;
         let Answer { blocks, is_error } = self.with_notice(answer, plain.session.as_deref()).await;
         let content = blocks.into_iter().map(|text| TextBlock { kind: "text", text }).collect();
@@ -133,7 +148,13 @@ impl ServerHandler for Adapter {
         };
         let origin = Origin::of(&context);
         let token = context.meta.get_progress_token().filter(|_| !origin.is_plain);
-        let caller = Caller { can_show_progress: token.is_some() || origin.shows_progress };
+        let info = context.peer.peer_info();
+        let named = info.as_ref().map(|info| info.client_info.name.as_str()).filter(|_| !origin.is_plain);
+        let caller = Caller {
+            can_show_progress: token.is_some() || origin.shows_progress,
+            agent: origin.agent.clone(),
+            client: client_name(origin.client.as_deref().or(named), origin.session.as_deref()),
+        };
         let call = ToolCall { tool, arguments: request.arguments.unwrap_or_default(), caller };
         let answer = tokio::select! {
             answer = self.engine.call(call) => answer,

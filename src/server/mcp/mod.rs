@@ -37,6 +37,11 @@ pub(super) const SERVER_NAME: &str = "kpty";
 /// A plain client sends it when whoever it works for is shown that a call goes on; its waits are then not cut short.
 pub const SHOWS_PROGRESS_HEADER: &str = "kpty-shows-progress";
 
+/// The header in which a caller says who it is. It is a claim, and recorded as one.
+pub const AGENT_HEADER: &str = "x-kpty-agent";
+/// The header in which a program that passes calls on says whose they are.
+pub const CLIENT_HEADER: &str = "x-kpty-client";
+
 /// The folder for client sessions, below the state folder.
 const SESSIONS_FOLDER: &str = "mcp_sessions";
 

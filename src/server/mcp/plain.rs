@@ -23,11 +23,12 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::SHOWS_PROGRESS_HEADER;
 use super::live::{Live, MAX_LIVE};
 use super::sessions::Sessions;
+use super::{AGENT_HEADER, CLIENT_HEADER, SHOWS_PROGRESS_HEADER};
 use crate::ids::random_hex;
 use crate::server::body::{MAX_BODY_BYTES, is_json, json_bytes, refusal};
+use crate::traffic::clean_name;
 
 /// The header with the id of a client session.
 pub(super) const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -50,6 +51,24 @@ pub(crate) struct Plain {
     pub(super) session: Option<String>,
     /// See [`SHOWS_PROGRESS_HEADER`].
     pub(super) shows_progress: bool,
+    /// Who it says it is.
+    pub(super) agent: Option<String>,
+    /// The program whose calls it passes on.
+    pub(super) client: Option<String>,
+}
+
+/// What a header names, made harmless.
+pub(crate) fn name_in(headers: &HeaderMap, header: &str) -> Option<String> {
+    headers.get(header).and_then(|value| clean_name(&String::from_utf8_lossy(value.as_bytes())))
+}
+
+/// How a client and its session are named together.
+pub(super) fn client_name(client: Option<&str>, session: Option<&str>) -> Option<String> {
+    match (client, session) {
+        (None, None) => None,
+        (client, None) => client.and_then(clean_name),
+        (client, Some(session)) => clean_name(&format!("{}:{session}", client.unwrap_or("mcp"))),
+    }
 }
 
 /// Both services over one handler.
@@ -199,6 +218,8 @@ impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Gate<H> {
                 .and_then(|id| id.to_str().ok())
                 .map(str::to_owned),
             shows_progress: headers.contains_key(SHOWS_PROGRESS_HEADER),
+            agent: name_in(&headers, AGENT_HEADER),
+            client: name_in(&headers, CLIENT_HEADER),
         };
         if !is_stateless_protocol(&message) {
             if message.get("method").and_then(Value::as_str) == Some("tools/call")

@@ -1,0 +1,291 @@
+//! The one place where actions are recorded: whatever skin they came through, and whatever came of them.
+//!
+//! An [`Entry`] is begun before an action and closed with its answer. One that is dropped half-way is recorded as such:
+//! its caller went away. Nothing here waits or fails; masking and writing is the record's.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::{Map, Value};
+
+use super::envelope::Reply;
+use super::params::{Params, number};
+use super::{Caller, Tools};
+use crate::error::ErrorCode;
+use crate::guard::Redactor;
+use crate::ids::SessionId;
+use crate::registry::Located;
+use crate::session::Session;
+use crate::traffic::{Draft, Event, Hidden, LOOK_CHARS, TEXT_CHARS, Text, clean_name};
+
+/// Bytes of a text that go to the record, where it is masked and cut to much less.
+const MAX_BYTES: usize = 128 << 10;
+/// Characters of one parameter in a list of them.
+const PARAM_CHARS: usize = 200;
+/// Actions that type what they are given.
+const TYPING: [&str; 5] = ["talk", "run", "send_line", "send_keys", "send_line_to_agent"];
+/// Actions that only show: the record keeps little of it.
+const SHOWING: [&str; 5] = ["term_read", "read", "wait", "search", "commands"];
+/// Parameters that are not listed: who and where have places of their own, and variables may be anything.
+const NOT_LISTED: [&str; 4] = ["action", "session_id", "as_agent", "env"];
+
+impl Caller {
+    /// A caller that says who it is.
+    pub fn named(agent: &str) -> Self {
+        Self { agent: clean_name(agent), ..Self::default() }
+    }
+
+    /// Who it is as far as anybody said: it itself, the call, its client, or whom the server was started for.
+    pub(super) fn identity(&self, arguments: &Map<String, Value>, own: Option<&str>) -> Option<String> {
+        let argument = || arguments.get("as_agent").and_then(Value::as_str).and_then(clean_name);
+        self.agent.clone().or_else(argument).or_else(|| self.client.clone()).or_else(|| own.and_then(clean_name))
+    }
+}
+
+impl Tools {
+    /// Records something that was done to a session by other means than [`Tools::call`]: a route of its own.
+    pub fn record(&self, arguments: &Map<String, Value>, caller: &Caller, began: Instant, reply: &Reply) {
+        if self.traffic.is_on() {
+            self.traffic.emit(draft(self, arguments, caller, began, Some(reply)));
+        }
+    }
+}
+
+/// An action that has begun.
+pub(super) struct Entry<'a> {
+    tools: &'a Tools,
+    arguments: &'a Map<String, Value>,
+    caller: &'a Caller,
+    began: Instant,
+    is_open: bool,
+}
+
+impl<'a> Entry<'a> {
+    pub(super) fn begin(tools: &'a Tools, arguments: &'a Map<String, Value>, caller: &'a Caller) -> Self {
+        Self { tools, arguments, caller, began: Instant::now(), is_open: tools.traffic.is_on() }
+    }
+
+    /// Records what came of it.
+    pub(super) fn close(mut self, reply: &Reply) {
+        if std::mem::take(&mut self.is_open) {
+            self.tools.traffic.emit(draft(self.tools, self.arguments, self.caller, self.began, Some(reply)));
+        }
+    }
+}
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        if self.is_open {
+            self.tools.traffic.emit(draft(self.tools, self.arguments, self.caller, self.began, None));
+        }
+    }
+}
+
+/// An action in the words of the record. Without an answer its caller went away.
+fn draft(
+    tools: &Tools,
+    arguments: &Map<String, Value>,
+    caller: &Caller,
+    began: Instant,
+    reply: Option<&Reply>,
+) -> Draft {
+    let action = Params::new(arguments).action().unwrap_or_default();
+    let id = session_id(arguments, reply);
+    let mut event = Event::new(action, id.unwrap_or_default());
+    event.duration = began.elapsed();
+    event.agent_id = caller.identity(arguments, tools.config.identity.agent_id.as_deref());
+    event.owner_session_id.clone_from(&tools.config.identity.session_id);
+    event.cli_type.clone_from(&tools.config.identity.cli_type);
+    let session = about_session(tools, id, &mut event);
+    let is_typing = TYPING.contains(&event.action.as_str());
+    let command = command_text(&event.action, arguments);
+    let is_hidden = is_typing
+        && session.as_ref().is_some_and(|session| {
+            session.typed_hidden_since(began) || (reply.is_none_or(|reply| reply.is_error) && session.hides_input())
+        });
+    let hidden = is_hidden.then(|| Hidden { text: command.clone().unwrap_or_default() });
+    event.command = command.as_deref().map(clipped);
+    event.timeout_ms = timeout(tools, &event.action, arguments);
+    match reply {
+        Some(reply) => about_reply(reply, &mut event),
+        None => {
+            event.success = false;
+            event.error_code = Some("CALLER_GONE".to_owned());
+            event.error_message =
+                Some("the caller went away before the answer; a command that runs goes on".to_owned());
+            event.result.clone_from(&event.error_message);
+        }
+    }
+    let response_chars = if SHOWING.contains(&event.action.as_str()) { LOOK_CHARS } else { TEXT_CHARS };
+    let redactor = session.map_or_else(|| Arc::clone(&tools.redactor), |session| session.redactor());
+    let is_for_journal = event.session_source.is_some();
+    Draft { hidden, response_chars, is_for_journal, ..Draft::new(event, redactor) }
+}
+
+/// The session that is meant, or was found or made.
+fn session_id<'a>(arguments: &'a Map<String, Value>, reply: Option<&'a Reply>) -> Option<&'a str> {
+    let given = arguments.get("session_id").and_then(Value::as_str).map(str::trim).filter(|id| !id.is_empty());
+    let body = reply.map(|reply| &reply.body);
+    let told = |name: &str| body.and_then(|body| body.get(name)?.as_str());
+    given.or_else(|| told("session_id")).or_else(|| told("resolved_session_id"))
+}
+
+/// What is known of the session, if there is one.
+fn about_session(tools: &Tools, id: Option<&str>, event: &mut Event) -> Option<Session> {
+    let id = SessionId::named(id?);
+    let located = tools.registry.locate(&id).ok()?;
+    let (owner, label, cli_type, source, session) = match located {
+        Located::Local(session) => {
+            let (owner, label) = session.with_owner(|owner| (owner.session_id.clone(), owner.label.clone()));
+            (owner, label, tools.registry.cli_type(&id), "local", Some(session))
+        }
+        Located::Desktop(record) => (record.owner_session_id, record.label, Some(record.cli_type), "desktop", None),
+    };
+    event.owner_session_id = owner.or(event.owner_session_id.take());
+    event.label = label;
+    event.cli_type = cli_type.or(event.cli_type.take());
+    event.session_source = Some(source.to_owned());
+    session
+}
+
+/// What was typed or asked for.
+fn command_text(action: &str, arguments: &Map<String, Value>) -> Option<String> {
+    let text = |name: &str| arguments.get(name).and_then(Value::as_str).map(str::to_owned);
+    match action {
+        "talk" | "run" => text("command"),
+        "send_line" | "send_line_to_agent" | "write" => text("data"),
+        "send_keys" => {
+            let parts = ["text", "paste", "keys", "mouse"].map(|name| arguments.get(name).map(shown));
+            let parts: Vec<String> = parts.into_iter().flatten().collect();
+            (!parts.is_empty()).then(|| parts.join(" "))
+        }
+        _ => {
+            let is_listed = |name: &str| !NOT_LISTED.contains(&name);
+            let listed = arguments.iter().filter(|(name, value)| is_listed(name) && !value.is_null());
+            let pairs: Vec<String> = listed
+                .map(|(name, value)| format!("{name}={}", shown(value).chars().take(PARAM_CHARS).collect::<String>()))
+                .collect();
+            (!pairs.is_empty()).then(|| pairs.join(" "))
+        }
+    }
+}
+
+/// A value as a person reads it.
+fn shown(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// A text with its true size, but not all of it.
+fn clipped(text: &str) -> Text {
+    let kept = text[..text.floor_char_boundary(MAX_BYTES)].to_owned();
+    Text { kept, size: text.chars().count() as u64 }
+}
+
+fn timeout(tools: &Tools, action: &str, arguments: &Map<String, Value>) -> Option<u64> {
+    let given = arguments.get("timeout_ms").and_then(|value| number("timeout_ms", value).ok());
+    let is_talk = matches!(action, "talk" | "run");
+    given.or_else(|| is_talk.then(|| tools.config.talk_timeout.as_millis() as u64))
+}
+
+/// What came of it.
+fn about_reply(reply: &Reply, event: &mut Event) {
+    let body = &reply.body;
+    let details = body.get("details").and_then(Value::as_object);
+    let text = |name: &str| body.get(name).and_then(Value::as_str);
+    let detail = |name: &str| details.and_then(|details| details.get(name));
+    event.success = !reply.is_error;
+    event.error_code = text("error_code").filter(|_| reply.is_error).map(str::to_owned);
+    let message = text("message").or_else(|| text("error")).filter(|_| reply.is_error);
+    event.error_message = message.map(str::to_owned);
+    let is_timeout = event.error_code.as_deref().is_some_and(|code| code.ends_with("_TIMEOUT"));
+    event.timed_out = is_timeout || body.get("timed_out").and_then(Value::as_bool).unwrap_or(false);
+    event.blocked = reply.is(ErrorCode::DangerousCommandBlocked);
+    if event.blocked {
+        let rule = ["rule", "rule_id", "pattern"].into_iter().find_map(|name| detail(name)?.as_str());
+        event.blocked_pattern = rule.map(str::to_owned);
+    }
+    let answered = ["output", "text", "tail"].into_iter().find_map(text);
+    let answered = answered.or_else(|| detail("partial_output").and_then(Value::as_str));
+    event.response = answered.map(clipped);
+    event.exit_code = body.get("exit_code").or_else(|| detail("exit_code")).and_then(Value::as_i64);
+    let command_id = text("command_id").or_else(|| detail("command_id").and_then(Value::as_str));
+    event.command_id = command_id.map(str::to_owned);
+    event.evidence_id = text("evidence_id").map(str::to_owned);
+    event.result = Some(summary(event, body));
+}
+
+/// What came of it, in a few words.
+fn summary(event: &Event, body: &Map<String, Value>) -> String {
+    if let Some(code) = &event.error_code {
+        return format!("{code}: {}", event.error_message.as_deref().unwrap_or_default());
+    }
+    if let Some(message) = &event.error_message {
+        return message.clone();
+    }
+    let mut parts = Vec::new();
+    parts.extend(event.exit_code.map(|code| format!("exit code {code}")));
+    parts.extend(event.response.as_ref().map(|response| format!("{} characters", response.size)));
+    parts.extend(body.get("count").and_then(Value::as_u64).map(|count| format!("{count} found")));
+    if event.action == "create" {
+        parts.extend(body.get("session_id").and_then(Value::as_str).map(|id| format!("started {id}")));
+    }
+    if event.timed_out {
+        parts.push("waited in vain".to_owned());
+    }
+    if parts.is_empty() { "done".to_owned() } else { parts.join(", ") }
+}
+
+/// The redactor for what belongs to no session: it knows the server's own secrets.
+pub(super) fn own_redactor(config: &crate::config::Config) -> Arc<Redactor> {
+    let secret = config.internal_secret.as_ref().map(|secret| secret.reveal().to_owned());
+    Arc::new(Redactor::new(secret))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn map(value: Value) -> Map<String, Value> {
+        value.as_object().cloned().expect("an object")
+    }
+
+    #[test]
+    fn a_caller_is_known_by_the_best_that_is_said() {
+        let said = map(json!({ "as_agent": " worker\n7 " }));
+        let client = Caller { client: Some("claude-code".to_owned()), ..Caller::default() };
+        let named = Caller { agent: Some("lead".to_owned()), ..client.clone() };
+        for (caller, arguments, expected) in [
+            (&named, &said, Some("lead")),
+            (&client, &said, Some("worker7")),
+            (&client, &Map::new(), Some("claude-code")),
+            (&Caller::default(), &Map::new(), Some("own")),
+        ] {
+            assert_eq!(caller.identity(arguments, Some("own")).as_deref(), expected);
+        }
+        assert_eq!(Caller::default().identity(&Map::new(), None), None);
+    }
+
+    #[test]
+    fn what_was_asked_for_is_told_in_a_line() {
+        for (arguments, expected) in [
+            (json!({ "action": "talk", "command": "ls\nid" }), Some("ls\nid")),
+            (json!({ "action": "send_line", "data": "y" }), Some("y")),
+            (
+                json!({ "action": "send_keys", "text": "q", "keys": ["Ctrl-C", { "text": "x" }] }),
+                Some("q [\"Ctrl-C\",{\"text\":\"x\"}]"),
+            ),
+            (
+                json!({ "action": "term_read", "session_id": "s", "mode": "tail", "max_lines": 5 }),
+                Some("max_lines=5 mode=tail"),
+            ),
+            (json!({ "action": "create", "env": { "A": "secret" }, "shell": "sh" }), Some("shell=sh")),
+            (json!({ "action": "list", "as_agent": "a" }), None),
+        ] {
+            let arguments = map(arguments);
+            let action = arguments["action"].as_str().expect("an action");
+            assert_eq!(command_text(action, &arguments).as_deref(), expected);
+        }
+    }
+}
