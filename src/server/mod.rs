@@ -162,12 +162,16 @@ impl Server {
         if !serving.is_finished() && tokio::time::timeout(ANSWER_PATIENCE, &mut serving).await.is_err() {
             serving.abort();
         }
-        if let Some(saver) = &saver {
-            saved(saver.finish()).await;
-        }
         let traffic = tools.traffic().clone();
-        // One that panicked has nothing left to write.
-        saved(async { drop(tokio::task::spawn_blocking(move || traffic.finish()).await) }).await;
+        let recorded = tokio::task::spawn_blocking(move || traffic.finish());
+        saved(async {
+            if let Some(saver) = &saver {
+                saver.finish().await;
+            }
+            // One that panicked has nothing left to write.
+            drop(recorded.await);
+        })
+        .await;
         drop(announcement);
         Ok(())
     }

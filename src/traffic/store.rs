@@ -10,7 +10,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::types::{ToSql, ToSqlOutput};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row, params, params_from_iter};
-use serde_json::Map;
 
 use super::query::{Filter, Page, Param, SessionSummary, Stats, Totals};
 use super::{Event, Text};
@@ -446,7 +445,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Event> {
         exit_code: row.get(20)?,
         result: row.get(21)?,
         error_message: row.get(22)?,
-        extra: extra.and_then(|extra| serde_json::from_str(&extra).ok()).unwrap_or_else(Map::new),
+        extra: extra.and_then(|extra| serde_json::from_str(&extra).ok()).unwrap_or_default(),
     })
 }
 

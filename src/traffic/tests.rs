@@ -23,12 +23,12 @@ fn event(number: u64) -> Event {
     // Now, but in whole milliseconds, as they are kept.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis() as u64;
     event.at = UNIX_EPOCH + Duration::from_millis(now - 20_000_000 + number * 1_000);
-    event.agent_id = (number % 3 != 0).then(|| format!("agent_{}", number % 4));
+    event.agent_id = (!number.is_multiple_of(3)).then(|| format!("agent_{}", number % 4));
     event.command = Some(Text::new(format!("echo {number} 100%_Done")));
-    event.response = (number % 2 == 0).then(|| Text::new(format!("{number}\\x é")));
-    event.success = number % 6 != 0;
-    event.blocked = number % 12 == 0;
-    event.label = (number % 10 == 0).then(|| "Build".to_owned());
+    event.response = number.is_multiple_of(2).then(|| Text::new(format!("{number}\\x é")));
+    event.success = !number.is_multiple_of(6);
+    event.blocked = number.is_multiple_of(12);
+    event.label = number.is_multiple_of(10).then(|| "Build".to_owned());
     event.duration = Duration::from_micros(number * 10);
     event
 }
