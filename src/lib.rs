@@ -11,6 +11,7 @@ pub mod fixture;
 pub mod guard;
 pub mod ids;
 pub mod model;
+pub mod picture;
 pub mod pty;
 pub mod recording;
 pub mod registry;

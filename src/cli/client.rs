@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use reqwest::header::HeaderValue;
 use serde_json::{Map, Value, json};
@@ -46,6 +48,8 @@ pub(super) struct Client {
 /// What the server answered.
 pub(super) struct Answer {
     pub(super) body: Map<String, Value>,
+    /// A picture that came with it.
+    pub(super) picture: Option<Vec<u8>>,
 }
 
 impl Answer {
@@ -227,9 +231,16 @@ fn read_answer(body: &Value) -> Option<Answer> {
     let content = body.pointer("/result/content")?.as_array()?;
     let text = content.iter().rev().find_map(|block| block.get("text")?.as_str())?;
     match serde_json::from_str(text) {
-        Ok(Value::Object(body)) => Some(Answer { body }),
+        Ok(Value::Object(body)) => Some(Answer { body, picture: content.iter().find_map(read_picture) }),
         _ => None,
     }
+}
+
+/// A block that is a PNG, or an SVG in a resource.
+fn read_picture(block: &Value) -> Option<Vec<u8>> {
+    let svg = block.pointer("/resource/text").and_then(Value::as_str).map(|svg| svg.as_bytes().to_vec());
+    let png = || STANDARD.decode(block.get("data")?.as_str()?).ok();
+    svg.or_else(png)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use clap::Args;
+use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::client::Client;
@@ -18,7 +19,7 @@ use crate::config::{Config, LONGEST_TALK};
 use crate::error::{Error, Result};
 use crate::pty;
 use crate::server::{
-    AGENT_HEADER, Answer, CLIENT_HEADER, Engine, SHOWS_PROGRESS_HEADER, TOOL_NAMES, ToolCall, serve_stdio,
+    AGENT_HEADER, Answer, Block, CLIENT_HEADER, Engine, SHOWS_PROGRESS_HEADER, TOOL_NAMES, ToolCall, serve_stdio,
 };
 use crate::tools::{Caller, Reply, Tools};
 use crate::traffic::{Recording, Retention};
@@ -139,11 +140,11 @@ impl Engine for Remote {
     }
 }
 
-/// The texts of a result.
+/// The blocks of a result that are known.
 fn read(answer: &Value) -> Result<Answer> {
     let content = answer.pointer("/result/content").and_then(Value::as_array);
-    let texts = content.map(|content| content.iter().filter_map(|block| block["text"].as_str()));
-    match texts.map(|texts| texts.map(str::to_owned).collect::<Vec<_>>()) {
+    let blocks = content.map(|content| content.iter().filter_map(|block| Block::deserialize(block).ok()));
+    match blocks.map(Iterator::collect::<Vec<_>>) {
         Some(blocks) if !blocks.is_empty() => {
             Ok(Answer { blocks, is_error: answer.pointer("/result/isError") == Some(&Value::Bool(true)) })
         }
@@ -160,9 +161,11 @@ mod tests {
 
     #[test]
     fn an_answer_is_passed_on_as_it_is() {
-        let content = json!([{ "type": "text", "text": "a" }, { "type": "text", "text": "{}" }]);
+        let image = json!({ "type": "image", "data": "eA==", "mimeType": "image/png" });
+        let content = json!([image, { "type": "text", "text": "{}" }]);
         let answer = read(&json!({ "result": { "content": content, "isError": true } })).expect("an answer");
-        assert_eq!(answer, Answer { blocks: vec!["a".to_owned(), "{}".to_owned()], is_error: true });
+        let image = Block::Image { data: "eA==".to_owned(), mime_type: "image/png".to_owned() };
+        assert_eq!(answer, Answer { blocks: vec![image, Block::Text { text: "{}".to_owned() }], is_error: true });
         for refused in [json!({}), json!({ "error": { "message": "no" } }), json!({ "ok": false, "error": "no" })] {
             assert!(read(&refused).is_err(), "{refused}");
         }

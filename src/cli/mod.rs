@@ -15,6 +15,7 @@ mod progress;
 mod remote;
 mod replay;
 mod run;
+mod screenshot;
 mod serve;
 mod sessions;
 mod status;
@@ -75,6 +76,8 @@ enum Command {
     Keys(input::KeysArguments),
     /// Wait for a text, for quiet, for the prompt, or for an end.
     Wait(talk::WaitArguments),
+    /// Draw what a session shows, as PNG or SVG.
+    Screenshot(screenshot::ScreenshotArguments),
     /// Look for a regular expression in history and screen.
     Search(look::SearchArguments),
     /// List the commands of a session, or print the output of one.
@@ -153,6 +156,7 @@ fn carry_out(command: Command) -> Result<Outcome, Failure> {
         Command::Create(arguments) => ask(sessions::create(arguments)),
         Command::Talk(arguments) => ask(talk::talk(arguments)),
         Command::Read(arguments) => ask(look::read(arguments)),
+        Command::Screenshot(arguments) => ask(screenshot::screenshot(arguments)),
         Command::Send(arguments) => ask(input::send(arguments)),
         Command::Keys(arguments) => ask(input::keys(arguments)),
         Command::Wait(arguments) => ask(talk::wait(arguments)),

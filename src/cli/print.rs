@@ -40,6 +40,13 @@ pub(super) fn text(text: &str) -> io::Result<()> {
     }
 }
 
+/// Writes bytes as they are.
+pub(super) fn bytes(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)?;
+    out.flush()
+}
+
 /// Tells what went wrong, or what there is to know besides the answer.
 pub(super) fn problem(message: &str) {
     // Nobody is left to tell when standard error is closed.

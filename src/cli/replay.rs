@@ -7,9 +7,11 @@ use clap::{Args, ValueEnum};
 use kpty_emulator::{Answer, Buffer, EngineKind, MarkerId, Mode, Request, Size, Which};
 use serde::Serialize;
 
+use super::screenshot::{self, LookArguments};
 use super::{Failure, Outcome, print};
 use crate::error::Error;
 use crate::fixture::{Difference, Fixture, TAIL_LINES, trimmed};
+use crate::picture::{self, Subject};
 use crate::recording::Recording;
 use crate::replay::Player;
 
@@ -19,6 +21,7 @@ Examples:
   kpty replay session.cast                       the last screen of a recording
   kpty replay typescript --cols 100 --mode full  everything a raw capture shows, wrapped lines joined
   kpty replay session.cast --mode delta --at 2   the lines that changed after the first two seconds
+  kpty replay session.cast --at 2 --png two.png  a picture of the screen after two seconds
   kpty replay --check fixtures/recordings        compare recordings with the text beside them")]
 pub(super) struct ReplayArguments {
     /// Raw bytes as a terminal received them, or an asciicast (version 1, 2 or 3) when the name ends in .cast
@@ -57,11 +60,22 @@ pub(super) struct ReplayArguments {
     #[arg(long)]
     json: bool,
 
+    /// Draw the screen into this file as a PNG instead of printing it
+    #[arg(long, value_name = "FILE")]
+    png: Option<PathBuf>,
+
+    /// Draw the screen into this file as an SVG instead of printing it
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+
+    #[command(flatten)]
+    look: LookArguments,
+
     /// Check a folder: NAME.cast, or NAME.bytes with NAME.json, beside NAME.viewport.txt, .tail.txt, .full.txt
     #[arg(
         long,
         value_name = "DIR",
-        conflicts_with_all = ["file", "cols", "rows", "mode", "max_lines", "no_merge", "at", "json"]
+        conflicts_with_all = ["file", "cols", "rows", "mode", "max_lines", "no_merge", "at", "json", "png", "svg"]
     )]
     check: Option<PathBuf>,
 
@@ -106,6 +120,9 @@ fn show(file: &Path, arguments: &ReplayArguments) -> Result<Outcome, Failure> {
     let size = size(&recording, arguments)?;
     let at = moment(&recording, arguments)?;
     let mut player = Player::new(&recording, arguments.engine.into(), size);
+    if arguments.png.is_some() || arguments.svg.is_some() {
+        return draw(&mut player, at, arguments);
+    }
     let answer = match (arguments.mode, at) {
         (ModeName::Delta, at) => delta(&mut player, at, arguments),
         (_, Some(at)) => {
@@ -122,6 +139,26 @@ fn show(file: &Path, arguments: &ReplayArguments) -> Result<Outcome, Failure> {
         print::line(&json)?;
     } else {
         trimmed(answer.lines()).iter().try_for_each(|line| print::line(line))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Pictures of the screen at a moment, or at the end.
+fn draw(player: &mut Player<'_>, at: Option<Duration>, arguments: &ReplayArguments) -> Result<Outcome, Failure> {
+    match at {
+        Some(at) => player.play_until(at),
+        None => player.play_to_end(),
+    }
+    let mut subject = Subject::screen(player.emulator().screen());
+    let look = arguments.look.look();
+    if arguments.look.no_cursor {
+        subject.cursor = None;
+    }
+    if let Some(path) = &arguments.svg {
+        screenshot::save(path, picture::svg(&subject, look)?.as_bytes())?;
+    }
+    if let Some(path) = &arguments.png {
+        screenshot::save(path, &picture::png(&subject, look)?)?;
     }
     Ok(Outcome::Done)
 }

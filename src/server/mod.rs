@@ -35,7 +35,10 @@ use crate::traffic::{Journal, Recording, Retention};
 use access::{Login, Policy};
 #[cfg(feature = "conformance")]
 pub use mcp::conformance;
-pub use mcp::{AGENT_HEADER, Answer, CLIENT_HEADER, Engine, SHOWS_PROGRESS_HEADER, TOOL_NAMES, ToolCall, serve_stdio};
+pub use mcp::{
+    AGENT_HEADER, Answer, Block, CLIENT_HEADER, Engine, Resource, SHOWS_PROGRESS_HEADER, TOOL_NAMES, ToolCall,
+    serve_stdio,
+};
 use mcp::{Folders, McpGate};
 use peer::{Peer, PeerListener};
 use state_dir::Announcement;

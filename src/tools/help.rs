@@ -8,7 +8,7 @@ use crate::session::commands::MAX_COMMANDS;
 use kpty_emulator::{MAX_COLS, MAX_ROWS};
 
 /// One line or two for each action; a question mark marks what may be left out.
-const TEXTS: [(&str, &str); 19] = [
+const TEXTS: [(&str, &str); 20] = [
     ("help", "This page."),
     ("list", "All sessions; dead ones stay listed for a while with is_alive:false and their exit_code or signal."),
     (
@@ -47,6 +47,11 @@ const TEXTS: [(&str, &str); 19] = [
         "The screen as text: mode? tail|viewport|delta|range|full, max_lines?, max_chars?, marker_id? (delta: what \
          changed since; max_lines:0 only sets a marker), from_line?, until_line?, merge_wrapped? true, which? main \
          (behind a full-screen program). Lines have numbers that stay.",
+    ),
+    (
+        "screenshot",
+        "A picture of the screen: format? png|svg, theme? dark|light, scale? 1-4, cursor? true; from_line?, \
+         until_line?, which? for lines of the history.",
     ),
     ("read", "The newest raw output: max_bytes?, timeout_ms? (waits only while there is none), mode? viewport|tail."),
     (

@@ -18,6 +18,7 @@ mod read;
 mod resize;
 mod resolve;
 mod schema;
+mod screenshot;
 mod search;
 mod send_keys;
 mod send_line;
@@ -48,7 +49,7 @@ use envelope::{Outcome, fields};
 use params::Params;
 
 /// The names of all actions.
-pub const ACTIONS: [&str; 19] = [
+pub const ACTIONS: [&str; 20] = [
     "help",
     "list",
     "create",
@@ -59,6 +60,7 @@ pub const ACTIONS: [&str; 19] = [
     "wait",
     "read",
     "term_read",
+    "screenshot",
     "search",
     "commands",
     "resize",
@@ -164,6 +166,7 @@ impl Tools {
             "wait" => fields(&wait::Request::read(params, self, caller)?.run().await?),
             "read" => fields(&read::Request::read(params, self)?.run().await),
             "term_read" => fields(&term_read::Request::read(params, self)?.run()),
+            "screenshot" => fields(&screenshot::Request::read(params, self)?.run().await?),
             "search" => fields(&search::Request::read(params, self)?.run().await?),
             "commands" => commands::Request::read(params, self)?.run().await,
             "resize" => fields(&resize::Request::read(params, self)?.run()?),
@@ -214,6 +217,7 @@ fn known_params(action: &str) -> Option<&'static [&'static str]> {
         "wait" => wait::PARAMS,
         "read" => read::PARAMS,
         "term_read" => term_read::PARAMS,
+        "screenshot" => screenshot::PARAMS,
         "search" => search::PARAMS,
         "commands" => commands::PARAMS,
         "resize" => resize::PARAMS,

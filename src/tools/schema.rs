@@ -6,7 +6,7 @@ use super::params::{ACTION, AS_AGENT};
 use super::{ACTIONS, known_params};
 
 /// Name, type and meaning of every parameter of any action.
-const PARAMETERS: [(&str, &str, &str); 56] = [
+const PARAMETERS: [(&str, &str, &str); 60] = [
     ("session_id", "string", "The session, from create or list"),
     ("shell", "string", "create: the program; the server's default shell if not given"),
     ("args", "array", "create: arguments of the program"),
@@ -40,7 +40,11 @@ const PARAMETERS: [(&str, &str, &str); 56] = [
     ("marker_id", "integer", "term_read delta, wait: only what changed since this marker"),
     ("from_line", "integer", "the first line wanted"),
     ("until_line", "integer", "the line to stop before"),
-    ("which", "string", "term_read: active, or main for the screen behind a full-screen program"),
+    ("which", "string", "term_read, screenshot: active, or main for the screen behind a full-screen program"),
+    ("format", "string", "screenshot: png or svg"),
+    ("theme", "string", "screenshot: dark or light"),
+    ("scale", "integer", "screenshot: 1 to 4 times the size"),
+    ("cursor", "boolean", "screenshot: false draws no cursor"),
     ("keys", "", "send_keys: names such as \"Ctrl-C Enter\", or a list of names, {\"text\":…} and {\"paste\":…}"),
     ("text", "string", "send_keys: text to type; wait, search: text to look for"),
     ("paste", "string", "send_keys: text to paste"),

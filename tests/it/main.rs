@@ -11,6 +11,7 @@ mod persistence;
 mod pty_http;
 mod registry;
 mod replay;
+mod screenshot;
 mod serve;
 mod server;
 mod sizes;

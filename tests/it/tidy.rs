@@ -120,6 +120,7 @@ fn each_library_has_one_home() {
         ("reqwest", &["src/cli/", "src/bridge/", "src/traffic/emit.rs"]),
         ("rusqlite", &["src/traffic/store.rs"]),
         ("rmcp", &["src/server/mcp/"]),
+        ("resvg", &["src/picture/"]),
     ] {
         let is_home = |name: &str| homes.iter().any(|home| name.starts_with(home));
         assert_nowhere(&format!("only {homes:?} know {library}"), is_home, |line| has_word(line, library));

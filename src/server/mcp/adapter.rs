@@ -15,16 +15,16 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, ContentBlock,
     CustomRequest, CustomResult, ErrorCode, Implementation, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,
-    ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    ResourceContents, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::{Peer, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Map, Value};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use super::engine::{Answer, Engine, ToolCall};
+use super::engine::{Answer, Block, Engine, Resource, ToolCall};
 use super::pending::Pending;
-use super::plain::{AnswersPlainCalls, Plain, PlainResult, SESSION_HEADER, TextBlock, client_name, name_in};
+use super::plain::{AnswersPlainCalls, Plain, PlainResult, SESSION_HEADER, client_name, name_in};
 use super::published::{INSTRUCTIONS, Published, tool_named, tools};
 use super::{AGENT_HEADER, CLIENT_HEADER, SERVER_NAME};
 use crate::server::VERSION;
@@ -93,7 +93,7 @@ impl Adapter {
     async fn with_notice(&self, mut answer: Answer, session: Option<&str>) -> Answer {
         let (Some(pending), Some(session)) = (&self.pending, session) else { return answer };
         if let Some(notice) = pending.take(session).await {
-            answer.blocks.insert(answer.blocks.len().saturating_sub(1), notice);
+            answer.blocks.insert(answer.blocks.len().saturating_sub(1), Block::text(notice));
         }
         answer
     }
@@ -114,8 +114,7 @@ impl AnswersPlainCalls for Adapter {
         let call = ToolCall { tool, arguments, caller };
         let answer = self.engine.call(call).await;
         let Answer { blocks, is_error } = self.with_notice(answer, plain.session.as_deref()).await;
-        let content = blocks.into_iter().map(|text| TextBlock { kind: "text", text }).collect();
-        Some(PlainResult { content, is_error })
+        Some(PlainResult { content: blocks, is_error })
     }
 }
 
@@ -163,7 +162,7 @@ impl ServerHandler for Adapter {
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled by the client", None)),
         };
         let Answer { blocks, is_error } = self.with_notice(answer, origin.session.as_deref()).await;
-        let content = blocks.into_iter().map(ContentBlock::text).collect();
+        let content = blocks.into_iter().map(content_block).collect();
         let result = if is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
         Ok(result.into())
     }
@@ -208,6 +207,16 @@ impl ServerHandler for Adapter {
         match METHODS.contains(&request.method.as_str()) {
             true => Err(ErrorData::invalid_params(format!("Invalid params for {}", request.method), None)),
             false => Err(no_method(&request.method)),
+        }
+    }
+}
+
+fn content_block(block: Block) -> ContentBlock {
+    match block {
+        Block::Text { text } => ContentBlock::text(text),
+        Block::Image { data, mime_type } => ContentBlock::image(data, mime_type),
+        Block::Resource { resource: Resource { uri, mime_type, text } } => {
+            ContentBlock::resource(ResourceContents::text(text, uri).with_mime_type(mime_type))
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::published::{TOOL, VIEW_TOOL, is_looking};
@@ -24,18 +25,76 @@ pub struct ToolCall {
     pub caller: Caller,
 }
 
+/// A part of an answer, as it stands on the wire.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum Block {
+    /// A text.
+    Text {
+        /// It.
+        text: String,
+    },
+    /// A picture that models can see.
+    Image {
+        /// Base64.
+        data: String,
+        /// Its kind.
+        #[serde(rename = "mimeType")]
+        mime_type: String,
+    },
+    /// A file: for pictures that models cannot see.
+    Resource {
+        /// It.
+        resource: Resource,
+    },
+}
+
+/// A text file in an answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Resource {
+    /// A name.
+    pub uri: String,
+    /// Its kind.
+    #[serde(rename = "mimeType")]
+    pub mime_type: String,
+    /// What is in it.
+    pub text: String,
+}
+
+impl Block {
+    pub(super) fn text(text: String) -> Self {
+        Self::Text { text }
+    }
+
+    /// Moves a picture out of an answer: as JSON inside JSON a model would read it letter by letter.
+    fn take_picture(image: &mut Map<String, Value>) -> Option<Self> {
+        let mime_type = image.get("mime_type")?.as_str()?.to_owned();
+        let mut take = |name: &str| match image.remove(name) {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        };
+        if let Some(data) = take("data") {
+            return Some(Self::Image { data, mime_type });
+        }
+        let resource = Resource { uri: "kpty://screenshot.svg".to_owned(), mime_type, text: take("text")? };
+        Some(Self::Resource { resource })
+    }
+}
+
 /// What came of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// Texts for the client, the action's own answer as JSON last.
-    pub blocks: Vec<String>,
+    /// What the client gets, the action's own answer as JSON last.
+    pub blocks: Vec<Block>,
     /// It failed.
     pub is_error: bool,
 }
 
 impl From<Reply> for Answer {
-    fn from(Reply { body, is_error }: Reply) -> Self {
-        Self { blocks: vec![Value::Object(body).to_string()], is_error }
+    fn from(Reply { mut body, is_error }: Reply) -> Self {
+        let picture = body.get_mut("image").and_then(Value::as_object_mut).and_then(Block::take_picture);
+        let answer = Block::text(Value::Object(body).to_string());
+        Self { blocks: picture.into_iter().chain([answer]).collect(), is_error }
     }
 }
 

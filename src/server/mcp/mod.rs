@@ -20,7 +20,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-pub use engine::{Answer, Engine, ToolCall};
+pub use engine::{Answer, Block, Engine, Resource, ToolCall};
 pub use published::TOOL_NAMES;
 pub use stdio::serve_stdio;
 

@@ -23,6 +23,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::engine::Block;
 use super::live::{Live, MAX_LIVE};
 use super::sessions::Sessions;
 use super::{AGENT_HEADER, CLIENT_HEADER, SHOWS_PROGRESS_HEADER};
@@ -106,17 +107,9 @@ pub(crate) trait AnswersPlainCalls {
 /// The result of a tool, as it stands on the wire.
 #[derive(Serialize)]
 pub(crate) struct PlainResult {
-    pub(super) content: Vec<TextBlock>,
+    pub(super) content: Vec<Block>,
     #[serde(rename = "isError")]
     pub(super) is_error: bool,
-}
-
-/// A block of text, as it stands on the wire.
-#[derive(Serialize)]
-pub(crate) struct TextBlock {
-    #[serde(rename = "type")]
-    pub(super) kind: &'static str,
-    pub(super) text: String,
 }
 
 /// A message with a result, as it stands on the wire.

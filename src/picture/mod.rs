@@ -1,0 +1,109 @@
+//! Pictures of a terminal: cells in, SVG text or PNG bytes out.
+//!
+//! Pure: no file, no clock, no font of the system. [`svg`] is for people and browsers, whose fonts know every script;
+//! [`png`] is drawn here with the embedded font, and a framed code stands in for a glyph that it lacks. Lines, blocks
+//! and underlines are shapes in both, so that they join whatever the font. The only home of `resvg`.
+
+mod boxes;
+mod font;
+mod layout;
+mod png;
+mod shapes;
+mod svg;
+mod theme;
+
+use kpty_emulator::{Cursor, Row, Screen};
+
+pub use theme::Theme;
+
+use crate::error::{Error, Result};
+
+/// Cells of one picture at most.
+pub const MAX_CELLS: usize = 200_000;
+/// Pixels of one PNG at most; four bytes of memory each while it is drawn.
+pub const MAX_PIXELS: u64 = 24_000_000;
+/// The largest factor that a picture is enlarged by.
+pub const MAX_SCALE: u64 = 4;
+
+/// Width and height of a cell, and the space around all of them, in pixels at scale 1.
+const CELL: (u32, u32) = (10, 20);
+const MARGIN: u32 = 8;
+
+/// What is drawn.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// Width of every row.
+    pub cols: usize,
+    /// Top to bottom.
+    pub rows: Vec<Row>,
+    /// Drawn where the program lets it be seen.
+    pub cursor: Option<Cursor>,
+}
+
+/// How it is drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// The colours.
+    pub theme: Theme,
+    /// The factor that the picture is enlarged by, from 1 to [`MAX_SCALE`].
+    pub scale: u32,
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        Self { theme: Theme::default(), scale: 1 }
+    }
+}
+
+impl Subject {
+    /// A whole screen with its cursor.
+    pub fn screen(screen: Screen) -> Self {
+        Self { cols: usize::from(screen.size.cols()), rows: screen.rows, cursor: Some(screen.cursor) }
+    }
+
+    /// Width and height of the picture, in pixels.
+    pub fn pixels(&self, look: Look) -> (u32, u32) {
+        let side = |cells: usize, size: u32| (cells as u32 * size + 2 * MARGIN) * look.scale;
+        (side(self.cols, CELL.0), side(self.rows.len(), CELL.1))
+    }
+
+    /// Refuses what is too large to be drawn.
+    fn check(&self, look: Look) -> Result<()> {
+        let cells = self.cols * self.rows.len();
+        if cells == 0 {
+            return Err(Error::invalid("from_line", "there is nothing to draw"));
+        }
+        if cells > MAX_CELLS {
+            let problem = format!("{cells} cells are too many for a picture: at most {MAX_CELLS}. Ask for fewer lines");
+            return Err(Error::invalid("until_line", problem));
+        }
+        if look.scale == 0 || u64::from(look.scale) > MAX_SCALE {
+            return Err(Error::invalid("scale", format!("must be from 1 to {MAX_SCALE}")));
+        }
+        Ok(())
+    }
+}
+
+/// Draws an SVG: text, shapes and plain attributes; no script, no link, nothing from elsewhere.
+pub fn svg(subject: &Subject, look: Look) -> Result<String> {
+    subject.check(look)?;
+    Ok(svg::write(&layout::lay_out(subject, look.theme, None), look.scale, svg::For::Viewers))
+}
+
+/// Draws a PNG.
+pub fn png(subject: &Subject, look: Look) -> Result<Vec<u8>> {
+    subject.check(look)?;
+    let (width, height) = subject.pixels(look);
+    let pixels = u64::from(width) * u64::from(height);
+    if pixels > MAX_PIXELS {
+        let problem = format!(
+            "{width}x{height} pixels are too many: at most {MAX_PIXELS}. Ask for a smaller scale, fewer lines, or SVG"
+        );
+        return Err(Error::invalid("scale", problem));
+    }
+    let drawing = layout::lay_out(subject, look.theme, Some(font::coverage()));
+    png::rasterise(&svg::write(&drawing, look.scale, svg::For::OwnFont), width, height)
+}
+
+#[cfg(test)]
+mod tests;
