@@ -33,6 +33,7 @@ fn main() {
         let settings = ServerSettings {
             host: [127, 0, 0, 1].into(),
             port: 0,
+            bridge_port: None,
             reach: Reach::Loopback,
             callers: Callers::Known,
             token_file: None,

@@ -34,7 +34,7 @@ const DEFAULT_PATH: &str = "/mcp";
 /// The port of the desktop app's bridge unless told.
 const BRIDGE_PORT: u16 = 8201;
 /// Paths that are something else.
-const TAKEN_PATHS: [&str; 6] = ["/", "/health", "/tools", "/v1", "/_x9k", "/ws/pty-traffic"];
+const TAKEN_PATHS: [&str; 7] = ["/", "/health", "/tools", "/v1", "/pty", "/_x9k", "/ws/pty-traffic"];
 
 /// All variables with their defaults and meanings, for `help`; the README has the same table.
 pub const SETTINGS: [(&str, &str, &str); 26] = [
@@ -51,7 +51,7 @@ pub const SETTINGS: [(&str, &str, &str); 26] = [
     ("KURORYUU_MCP_URL", "http://127.0.0.1:8100", "server that the command line asks"),
     ("KURORYUU_GATEWAY_URL", "none", "gateway that is told of traffic"),
     ("KURORYUU_DESKTOP_URL", "none", "bridge of the desktop app"),
-    ("KURORYUU_PTY_BRIDGE_PORT", "8201", "port of that bridge on this machine"),
+    ("KURORYUU_PTY_BRIDGE_PORT", "8201", "port of that bridge on this machine; set, this server is one there too"),
     ("KURORYUU_AGENT_ID", "none", "agent the server was started for"),
     ("KURORYUU_SESSION_ID", "none", "that agent's own session"),
     ("KURORYUU_CLI_TYPE", "none", "kind of program that agent is"),
@@ -162,6 +162,8 @@ pub struct Config {
     pub gateway_url: Option<String>,
     /// `KURORYUU_DESKTOP_URL`, else the port `KURORYUU_PTY_BRIDGE_PORT` of this machine: the bridge of the desktop app.
     pub desktop_url: String,
+    /// `KURORYUU_PTY_BRIDGE_PORT`, where it is set: the port, or the next free one, where this server is a bridge too.
+    pub bridge_port: Option<u16>,
     /// Whom this server was started for.
     pub identity: Identity,
     /// `KURORYUU_INTERNAL_SECRET`: lets other services change owners.
@@ -192,6 +194,7 @@ impl Default for Config {
             mcp_path: DEFAULT_PATH.to_owned(),
             gateway_url: None,
             desktop_url: local_url(BRIDGE_PORT),
+            bridge_port: None,
             identity: Identity::default(),
             internal_secret: None,
             allow_bridge: Vec::new(),
@@ -230,6 +233,7 @@ impl Config {
         let mut reader = Reader { vars: &vars, problems: Vec::new() };
         let cols = reader.number("KURORYUU_PTY_COLS", 1..=u64::from(MAX_COLS), 120) as u16;
         let rows = reader.number("KURORYUU_PTY_ROWS", 1..=u64::from(MAX_ROWS), 30) as u16;
+        let has_bridge = reader.value("KURORYUU_PTY_BRIDGE_PORT").is_some();
         let bridge_port = reader.number("KURORYUU_PTY_BRIDGE_PORT", 1..=65_535, u64::from(BRIDGE_PORT)) as u16;
         let longest_ms = LONGEST_TALK.as_millis() as u64;
         let config = Self {
@@ -252,6 +256,7 @@ impl Config {
             mcp_path: reader.path("KURORYUU_MCP_PATH").unwrap_or(default.mcp_path),
             gateway_url: reader.url("KURORYUU_GATEWAY_URL"),
             desktop_url: reader.url("KURORYUU_DESKTOP_URL").unwrap_or(local_url(bridge_port)),
+            bridge_port: has_bridge.then_some(bridge_port),
             identity: Identity {
                 agent_id: reader.text("KURORYUU_AGENT_ID").map(str::to_owned),
                 session_id: reader.text("KURORYUU_SESSION_ID").map(str::to_owned),
@@ -446,7 +451,7 @@ mod tests {
             ("::1".parse().expect("an address"), 8100, "/agents/mcp")
         );
         assert_eq!(good.gateway_url.as_deref(), Some("http://127.0.0.1:8200"));
-        assert_eq!(good.desktop_url, "http://127.0.0.1:8301");
+        assert_eq!((good.desktop_url.as_str(), good.bridge_port), ("http://127.0.0.1:8301", Some(8301)));
         for (name, value) in [
             ("KURORYUU_MCP_HOST", "localhost"),
             ("KURORYUU_MCP_PORT", "65536"),

@@ -69,6 +69,7 @@ pub(super) fn run(arguments: ServeArguments) -> Result<Outcome, Failure> {
     let settings = ServerSettings {
         host: arguments.host.unwrap_or(config.host),
         port: arguments.port.unwrap_or(config.port),
+        bridge_port: config.bridge_port,
         reach: if arguments.allow_remote { Reach::Network } else { Reach::Loopback },
         callers: if arguments.no_auth { Callers::Anybody } else { Callers::Known },
         token_file: arguments.token_file,
@@ -87,6 +88,9 @@ async fn serve(config: Config, settings: &ServerSettings) -> Result<(), Error> {
     let stop = stop_signal().map_err(|cause| Error::Server(format!("cannot listen for signals: {cause}")))?;
     let server = Server::bind(settings).await?;
     print::problem(&format!("listening on http://{}, MCP at {}", server.address(), config.mcp_path));
+    if let Some(bridge) = server.bridge_address() {
+        print::problem(&format!("bridge on http://{bridge}"));
+    }
     server.run(Tools::new(config), stop).await
 }
 

@@ -35,7 +35,8 @@ pub(super) struct KnownCaller;
 /// What is let through.
 #[derive(Debug)]
 pub(super) struct Policy {
-    port: u16,
+    /// Where the server listens.
+    ports: Vec<u16>,
     reach: Reach,
     /// Pages that may ask besides those of this machine.
     origins: Vec<String>,
@@ -53,9 +54,9 @@ pub(super) enum Login {
 
 impl Policy {
     /// A policy; origins are compared as browsers write them.
-    pub(super) fn new(port: u16, reach: Reach, origins: &[String], login: Login) -> Result<Self> {
+    pub(super) fn new(ports: Vec<u16>, reach: Reach, origins: &[String], login: Login) -> Result<Self> {
         let origins = origins.iter().map(|origin| written_origin(origin)).collect::<Result<_>>()?;
-        Ok(Self { port, reach, origins, login })
+        Ok(Self { ports, reach, origins, login })
     }
 
     /// Why a request is refused, if it is.
@@ -119,7 +120,9 @@ impl Policy {
         let mut hosts = headers.get_all(header::HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
         let host = host.to_str().ok().and_then(|host| host.parse().ok());
-        let is_ours = |authority: &Authority| is_loopback(authority) && authority.port_u16() == Some(self.port);
+        let is_ours = |authority: &Authority| {
+            is_loopback(authority) && authority.port_u16().is_some_and(|port| self.ports.contains(&port))
+        };
         host.as_ref().is_some_and(is_ours) && uri.authority().is_none_or(is_ours)
     }
 }
@@ -205,7 +208,7 @@ mod tests {
 
     fn policy(reach: Reach, origins: &[&str], login: Login) -> Policy {
         let origins: Vec<_> = origins.iter().map(|&origin| origin.to_owned()).collect();
-        Policy::new(8100, reach, &origins, login).expect("a policy")
+        Policy::new(vec![8100], reach, &origins, login).expect("a policy")
     }
 
     fn status(policy: &Policy, request: &Request) -> u16 {

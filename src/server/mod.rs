@@ -6,15 +6,18 @@
 
 mod access;
 mod body;
+mod bridge_http;
 mod desktop_auth;
 mod mcp;
 mod peer;
 mod pty_http;
+mod query;
 #[cfg(target_os = "linux")]
 mod sock_diag;
 mod state_dir;
 
 use std::future::Future;
+use std::iter;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,7 +29,7 @@ use axum::routing::{any, get};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use crate::error::{Error, Result};
 use crate::store::{Restored, Saver, Store, Token};
@@ -62,6 +65,8 @@ pub struct ServerSettings {
     pub host: IpAddr,
     /// The port; 0 takes a free one.
     pub port: u16,
+    /// A port, or the next one that is free, where the server is the bridge of its sessions besides.
+    pub bridge_port: Option<u16>,
     /// Who may reach the server.
     pub reach: Reach,
     /// Whether a caller has to show that it may ask.
@@ -98,6 +103,7 @@ pub enum Callers {
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
+    bridge: Option<Bridge>,
     policy: Policy,
     store: Option<(Store, Restored)>,
     announcement: Option<Announcement>,
@@ -116,16 +122,26 @@ impl Server {
         };
         let listener = TcpListener::bind(wanted).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
+        let bridge = match settings.bridge_port {
+            Some(wanted) => Some(Bridge::bind(host, wanted).await?),
+            None => None,
+        };
+        let bridge_port = bridge.as_ref().map(|bridge| bridge.address.port());
         let folder = settings.state_dir.as_deref();
         let store = folder.map(Store::open).transpose()?;
         let login = login(settings, folder)?;
-        let policy = Policy::new(address.port(), reach, &settings.allow_origins, login)?;
+        let policy = Policy::new(
+            iter::once(address.port()).chain(bridge_port).collect(),
+            reach,
+            &settings.allow_origins,
+            login,
+        )?;
         let announce = |folder: &Path| {
-            let written = Announcement::write(folder, address.port(), VERSION);
+            let written = Announcement::write(folder, address.port(), bridge_port, VERSION);
             written.inspect_err(|error| tracing::warn!("nobody is told where the server is: {error}")).ok()
         };
         let announcement = folder.and_then(announce);
-        Ok(Self { listener, address, policy, store, announcement, state_dir: settings.state_dir.clone() })
+        Ok(Self { listener, address, bridge, policy, store, announcement, state_dir: settings.state_dir.clone() })
     }
 
     /// Where it listens.
@@ -133,29 +149,34 @@ impl Server {
         self.address
     }
 
+    /// Where it is a bridge besides.
+    pub fn bridge_address(&self) -> Option<SocketAddr> {
+        self.bridge.as_ref().map(|bridge| bridge.address)
+    }
+
     /// Answers until `stop` comes; then ends all sessions and returns.
     pub async fn run(self, tools: Tools, stop: impl Future<Output = ()>) -> Result<()> {
-        let Self { listener, address, policy, store, announcement, state_dir } = self;
+        let Self { listener, address, bridge, policy, store, announcement, state_dir } = self;
+        let policy = Arc::new(policy);
         let saver = store.map(|(store, restored)| start_saving(&tools, store, restored));
         start_recording(&tools, state_dir.clone(), saver.as_ref(), address);
         let pending = tools.config().project_root.join(PENDING_FOLDER);
         let gate = mcp::gate(tools.clone(), &Folders { state: state_dir, pending: Some(pending) });
-        let app = router(tools.clone(), gate.clone(), saver.clone(), policy);
-        let app = app.into_make_service_with_connect_info::<Peer>();
-        let listener = PeerListener(listener);
-        let (stopping, stopped) = oneshot::channel::<()>();
-        let graceful = axum::serve(listener, app).with_graceful_shutdown(async {
-            let _ = stopped.await;
+        let health = Health { tools: tools.clone(), saver: saver.clone(), port: address.port() };
+        let app = router(&tools, gate.clone(), health.clone(), Arc::clone(&policy));
+        let stopping = CancellationToken::new();
+        let mut serving = tokio::spawn(serve(listener, app, stopping.clone()));
+        let bridging = bridge.map(|Bridge { listener, address }| {
+            let app = bridge_router(&tools, Health { port: address.port(), ..health }, policy);
+            tokio::spawn(serve(listener, app, stopping.clone()))
         });
-        let mut serving = tokio::spawn(graceful.into_future());
         tokio::select! {
             () = stop => {}
             ended = &mut serving => {
                 tracing::error!("the listener ended by itself: {ended:?}");
             }
         }
-        // Nobody listens only when the listener is gone already.
-        let _ = stopping.send(());
+        stopping.cancel();
         let left = tools.shutdown().await;
         if !left.is_empty() {
             tracing::warn!("these sessions would not end: {left:?}");
@@ -164,6 +185,9 @@ impl Server {
         tools.traffic().hang_up();
         if !serving.is_finished() && tokio::time::timeout(ANSWER_PATIENCE, &mut serving).await.is_err() {
             serving.abort();
+        }
+        if let Some(bridging) = bridging {
+            bridging.abort();
         }
         let traffic = tools.traffic().clone();
         let recorded = tokio::task::spawn_blocking(move || traffic.finish());
@@ -178,6 +202,26 @@ impl Server {
         drop(announcement);
         Ok(())
     }
+}
+
+/// A second listener, for clients that look for a bridge at its own port.
+struct Bridge {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Bridge {
+    async fn bind(host: IpAddr, wanted: u16) -> Result<Self> {
+        let listener = bridge_http::listen(host, wanted).await?;
+        let address = listener.local_addr().map_err(|cause| Error::Server(format!("the bridge's port: {cause}")))?;
+        Ok(Self { listener, address })
+    }
+}
+
+/// Answers on one listener until it is told to stop, and then to the requests that are there already.
+async fn serve(listener: TcpListener, app: Router, stop: CancellationToken) -> std::io::Result<()> {
+    let app = app.into_make_service_with_connect_info::<Peer>();
+    axum::serve(PeerListener(listener), app).with_graceful_shutdown(stop.cancelled_owned()).await
 }
 
 /// Takes over what an earlier server left, and saves from now on.
@@ -240,13 +284,25 @@ fn login(settings: &ServerSettings, folder: Option<&Path>) -> Result<Login> {
     Ok(Login::On(token))
 }
 
-fn router(tools: Tools, gate: McpGate, saver: Option<Saver>, policy: Policy) -> Router {
+fn router(tools: &Tools, gate: McpGate, health: Health, policy: Arc<Policy>) -> Router {
     Router::new()
         .route("/", get(info).with_state(tools.clone()))
-        .route("/health", get(health).with_state((tools.clone(), saver)))
-        .merge(pty_http::routes(&tools))
+        .route("/health", get(Health::tell).with_state(health))
+        .merge(pty_http::routes(tools))
+        .merge(bridge_http::routes(tools))
         .route(&tools.config().mcp_path, any(McpGate::handle).with_state(gate))
-        .layer(middleware::from_fn_with_state(Arc::new(policy), access::check))
+        .layer(middleware::from_fn_with_state(policy, access::check))
+}
+
+/// What a bridge has, and nothing else.
+fn bridge_router(tools: &Tools, health: Health, policy: Arc<Policy>) -> Router {
+    let tell = get(Health::tell).with_state(health);
+    Router::new()
+        .route("/", tell.clone())
+        .route("/health", tell)
+        .merge(bridge_http::routes(tools))
+        .fallback(bridge_http::not_found)
+        .layer(middleware::from_fn_with_state(policy, access::check))
 }
 
 async fn info(State(tools): State<Tools>) -> Json<Value> {
@@ -260,23 +316,35 @@ async fn info(State(tools): State<Tools>) -> Json<Value> {
     }))
 }
 
-async fn health(State((tools, saver)): State<(Tools, Option<Saver>)>) -> Json<Value> {
-    let sessions = tools.registry().list();
-    let alive = sessions.iter().filter(|session| session.exit().is_none()).count();
-    let mut body = json!({
-        "ok": true, "status": "healthy", "version": VERSION, "pid": std::process::id(), "sessions": alive,
-    });
-    let counts = tools.traffic().counts();
-    body["audit"] = json!({
-        "recorded": counts.recorded,
-        "dropped": counts.dropped,
-        "failed": counts.failed,
-        "gateway_sent": counts.gateway_sent,
-        "gateway_dropped": counts.gateway_dropped,
-    });
-    if let Some(reason) = saver.and_then(|saver| saver.trouble()).or(counts.trouble) {
-        body["degraded"] = json!(true);
-        body["reason"] = json!(reason);
+/// How the server is, in the words of a core and of a bridge.
+#[derive(Clone)]
+struct Health {
+    tools: Tools,
+    saver: Option<Saver>,
+    /// Where it is asked.
+    port: u16,
+}
+
+impl Health {
+    async fn tell(State(Self { tools, saver, port }): State<Self>) -> Json<Value> {
+        let sessions = tools.registry().list();
+        let alive = sessions.iter().filter(|session| session.exit().is_none()).count();
+        let mut body = json!({
+            "ok": true, "status": "healthy", "version": VERSION, "pid": std::process::id(), "sessions": alive,
+            "service": "pty-bridge", "port": port, "mode": "embedded", "daemonConnected": false,
+        });
+        let counts = tools.traffic().counts();
+        body["audit"] = json!({
+            "recorded": counts.recorded,
+            "dropped": counts.dropped,
+            "failed": counts.failed,
+            "gateway_sent": counts.gateway_sent,
+            "gateway_dropped": counts.gateway_dropped,
+        });
+        if let Some(reason) = saver.and_then(|saver| saver.trouble()).or(counts.trouble) {
+            body["degraded"] = json!(true);
+            body["reason"] = json!(reason);
+        }
+        Json(body)
     }
-    Json(body)
 }

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use super::body::json_bytes;
 use super::desktop_auth::{DESKTOP_SECRET, DesktopAuth, Replaced};
 use super::mcp;
+use super::query::query_value;
 use crate::error::Error;
 use crate::ids::SessionId;
 use crate::model::{Owner, Role, SessionRecord, Source};
@@ -330,54 +331,6 @@ fn pid(body: &Map<String, Value>) -> Result<u32, String> {
         Some(value) => {
             let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
             number.ok_or_else(|| "pid must be the number of a process".to_owned())
-        }
-    }
-}
-
-/// A value of the query, decoded; the first of several.
-fn query_value(uri: &Uri, name: &str) -> Option<String> {
-    let pairs = uri.query()?.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    pairs.map(|(key, value)| (decoded(key), value)).find(|(key, _)| key == name).map(|(_, value)| decoded(value))
-}
-
-/// Text of a query: `+` is a space, `%` and two hex digits are a byte. What is not that stands for itself.
-fn decoded(text: &str) -> String {
-    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
-    while let [first, others @ ..] = rest {
-        let digits = others.get(..2).filter(|digits| *first == b'%' && digits.iter().all(u8::is_ascii_hexdigit));
-        let byte = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        match byte.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &others[2..];
-            }
-            None => {
-                bytes.push(if *first == b'+' { b' ' } else { *first });
-                rest = others;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn queries_are_decoded() {
-        for (uri, expected) in [
-            ("/x", None),
-            ("/x?", None),
-            ("/x?agent_id", Some("")),
-            ("/x?agent_id=a1", Some("a1")),
-            ("/x?b=1&agent_id=a+b%20c%2Fd%C3%A9&agent_id=z", Some("a b c/dé")),
-            ("/x?agent%5Fid=1%+%2", Some("1% %2")),
-            ("/x?agent_id=%FF", Some("\u{fffd}")),
-            ("/x?other=agent_id", None),
-        ] {
-            let uri: Uri = uri.parse().expect("a URI");
-            assert_eq!(query_value(&uri, "agent_id").as_deref(), expected, "{uri}");
         }
     }
 }

@@ -18,6 +18,9 @@ struct Note {
     port: u16,
     pid: u32,
     version: String,
+    /// Where it is a bridge besides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bridge_port: Option<u16>,
 }
 
 /// The note of a running server; it is taken away when dropped.
@@ -28,9 +31,9 @@ pub(super) struct Announcement {
 
 impl Announcement {
     /// Writes the note; a reader sees the old one or the new one, never half of one.
-    pub(super) fn write(folder: &Path, port: u16, version: &str) -> Result<Self> {
+    pub(super) fn write(folder: &Path, port: u16, bridge_port: Option<u16>, version: &str) -> Result<Self> {
         let path = folder.join(NOTE);
-        let note = Note { port, pid: std::process::id(), version: version.to_owned() };
+        let note = Note { port, pid: std::process::id(), version: version.to_owned(), bridge_port };
         let failed = |cause: std::io::Error| Error::file("write", &path, cause);
         let mut file = NamedTempFile::new_in(folder).map_err(failed)?;
         serde_json::to_writer(&mut file, &note).map_err(|error| failed(error.into()))?;
@@ -59,7 +62,7 @@ mod tests {
     fn a_note_is_there_while_its_server_is() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let folder = folder.path();
-        let announcement = Announcement::write(folder, 8100, "1.2.3").expect("a note");
+        let announcement = Announcement::write(folder, 8100, None, "1.2.3").expect("a note");
         let text = fs::read_to_string(folder.join(NOTE)).expect("the note");
         assert_eq!(text, format!("{{\"port\":8100,\"pid\":{},\"version\":\"1.2.3\"}}\n", std::process::id()));
         drop(announcement);
@@ -69,7 +72,7 @@ mod tests {
     #[test]
     fn the_note_of_another_server_stays() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let announcement = Announcement::write(folder.path(), 8100, "1").expect("a note");
+        let announcement = Announcement::write(folder.path(), 8100, Some(8201), "1").expect("a note");
         fs::write(folder.path().join(NOTE), r#"{"port":1,"pid":1,"version":"1"}"#).expect("a note");
         drop(announcement);
         assert!(folder.path().join(NOTE).exists());

@@ -26,6 +26,12 @@ impl Session {
         View { answer, top_line }
     }
 
+    /// Several reads of one moment, secrets masked.
+    pub fn reading<T>(&self, body: impl FnOnce(&mut dyn FnMut(&Request) -> Answer) -> T) -> T {
+        let mut terminal = self.shared.lock();
+        body(&mut |request| terminal.read_masked(request))
+    }
+
     /// The visible cells. Nothing is masked: for finding places, not for showing.
     pub fn screen(&self) -> Screen {
         self.shared.lock().emulator.screen()

@@ -23,7 +23,7 @@ const MAX_BYTES: usize = 128 << 10;
 /// Characters of one parameter in a list of them.
 const PARAM_CHARS: usize = 200;
 /// Actions that type what they are given.
-const TYPING: [&str; 5] = ["talk", "run", "send_line", "send_keys", "send_line_to_agent"];
+const TYPING: [&str; 6] = ["talk", "run", "send_line", "send_keys", "send_line_to_agent", "write"];
 /// Actions that only show: the record keeps little of it.
 const SHOWING: [&str; 5] = ["term_read", "read", "wait", "search", "commands"];
 /// Parameters that are not listed: who and where have places of their own, and variables may be anything.

@@ -5,6 +5,7 @@
 
 mod adopt;
 mod audit;
+mod bridge;
 mod commands;
 mod create;
 mod desktop;
@@ -33,6 +34,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+pub use bridge::{BufferAnswer, BufferMode, BufferRequest, MAX_BUFFER_LINES};
 pub use envelope::Reply;
 pub use schema::{input_schema, input_schema_for};
 

@@ -14,7 +14,7 @@ const TOKEN: &str = "a-token-of-the-tests-0123456789";
 const JSON_TYPE: (&str, &str) = ("Content-Type", "application/json");
 
 /// Routes that there are, that there may be some day, and that there are not.
-const ROUTES: [(&str, &str); 11] = [
+const ROUTES: [(&str, &str); 17] = [
     ("GET", "/"),
     ("GET", "/health"),
     ("GET", "/tools"),
@@ -25,6 +25,12 @@ const ROUTES: [(&str, &str); 11] = [
     ("POST", "/v1/pty/register"),
     ("DELETE", "/v1/pty/reset"),
     ("GET", "/v1/pty/sessions"),
+    ("POST", "/pty/talk"),
+    ("POST", "/pty/write"),
+    ("POST", "/pty/read"),
+    ("POST", "/pty/buffer"),
+    ("GET", "/pty/list"),
+    ("GET", "/pty/is-leader?session_id=x"),
     ("POST", "/nothing/of/the/kind"),
 ];
 

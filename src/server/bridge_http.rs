@@ -1,0 +1,300 @@
+//! The routes of a desktop app's bridge, for the sessions of this server: another kpty, or any other client of such
+//! bridges, can use them as if a desktop ran them. The shapes are those that the clients know; what an app cannot tell
+//! is added: `sentinel_found`, `exit_code`, lines with numbers. Unlike an app's bridge this one lets no web page in.
+
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr};
+
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, Uri};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::{Map, Value, json};
+use tokio::net::TcpListener;
+
+use super::body::json_bytes;
+use super::query::query_value;
+use crate::config::ScreenAccess;
+use crate::error::{Error, Result as OurResult};
+use crate::model::Role;
+use crate::session::Session;
+use crate::tools::{BufferMode, BufferRequest, Caller, MAX_BUFFER_LINES, Reply, Tools};
+
+/// Ports that are tried for a bridge: the wanted one, and those after it.
+const PORTS_TRIED: u16 = 50;
+/// Lines that a client gets who does not say how many.
+const BUFFER_LINES: u64 = 40;
+/// The longest that `read` waits, as in a desktop app.
+const LONGEST_READ_MS: u64 = 5_000;
+/// Characters of a command's output: the most that `talk` gives.
+const TALK_CHARS: usize = 200_000;
+/// Characters of a name that nobody knows that are said back.
+const MAX_ECHO: usize = 128;
+/// Characters in which names are compared by desktop apps.
+const SHORT_NAME: usize = 16;
+
+/// An answer that is not 200.
+type Refusal = (StatusCode, Json<Value>);
+/// What a route answers.
+type Answer = Result<Json<Value>, Refusal>;
+
+/// Takes the wanted port, or the next one that is free.
+pub(super) async fn listen(host: IpAddr, wanted: u16) -> OurResult<TcpListener> {
+    let last = wanted.saturating_add(PORTS_TRIED - 1);
+    let mut problem = None;
+    for port in wanted..=last {
+        match TcpListener::bind(SocketAddr::new(host, port)).await {
+            Ok(listener) => return Ok(listener),
+            Err(cause) if cause.kind() == ErrorKind::AddrInUse => problem = Some(cause),
+            Err(cause) => {
+                problem = Some(cause);
+                break;
+            }
+        }
+    }
+    let cause = problem.map(|cause| cause.to_string()).unwrap_or_default();
+    Err(Error::Server(format!(
+        "cannot listen on a port from {wanted} to {last} for the bridge: {cause}; KURORYUU_PTY_BRIDGE_PORT chooses \
+         another one"
+    )))
+}
+
+/// All routes of this file.
+pub(super) fn routes(tools: &Tools) -> Router {
+    Router::new()
+        .route("/pty/talk", post(talk))
+        .route("/pty/write", post(write))
+        .route("/pty/read", post(read))
+        .route("/pty/buffer", post(buffer))
+        .route("/pty/list", get(list))
+        .route("/pty/is-leader", get(is_leader))
+        .method_not_allowed_fallback(not_found)
+        .with_state(tools.clone())
+}
+
+/// There is no such thing.
+pub(super) async fn not_found() -> Refusal {
+    refuse(StatusCode::NOT_FOUND, "Not found")
+}
+
+fn refuse(status: StatusCode, error: impl Into<String>) -> Refusal {
+    (status, Json(json!({ "ok": false, "error": error.into() })))
+}
+
+/// What was asked, before it is looked at.
+struct Asked(Map<String, Value>);
+
+impl Asked {
+    async fn read(request: Request) -> Result<Self, Refusal> {
+        let bytes = json_bytes(request).await?;
+        let object = serde_json::from_slice(&bytes);
+        object.map(Self).map_err(|_| refuse(StatusCode::INTERNAL_SERVER_ERROR, "Error: Invalid JSON body"))
+    }
+
+    /// A text that must be there; an empty one is not.
+    fn required(&self, name: &str) -> Result<&str, Refusal> {
+        match self.0.get(name) {
+            Some(Value::String(text)) if !text.is_empty() => Ok(text),
+            Some(Value::String(_) | Value::Null) | None => {
+                Err(refuse(StatusCode::BAD_REQUEST, format!("{name} is required")))
+            }
+            Some(_) => Err(refuse(StatusCode::BAD_REQUEST, format!("{name} must be a string"))),
+        }
+    }
+
+    /// A number; one that is 0 or no number is not there, as in JavaScript.
+    fn number(&self, name: &str) -> Option<u64> {
+        self.0.get(name).and_then(Value::as_u64).filter(|&number| number > 0)
+    }
+
+    /// The session that is asked for.
+    fn session(&self, tools: &Tools) -> Result<Session, Refusal> {
+        let id = self.required("session_id")?;
+        tools.own_session(id).map_err(|_| {
+            let error = format!("Session not found: {}", id.chars().take(MAX_ECHO).collect::<String>());
+            let body = json!({ "ok": false, "error": error, "error_code": "PTY_SESSION_NOT_FOUND" });
+            (StatusCode::NOT_FOUND, Json(body))
+        })
+    }
+}
+
+/// The answer of an action that failed: its own, with a status that tells something.
+fn failed(reply: Reply) -> Refusal {
+    let status = match reply.error_code().unwrap_or_default() {
+        "PTY_SESSION_NOT_FOUND" => StatusCode::NOT_FOUND,
+        "DANGEROUS_COMMAND_BLOCKED" | "TERM_READ_DISABLED" => StatusCode::FORBIDDEN,
+        "MISSING_PARAM" | "INVALID_PARAM" => StatusCode::BAD_REQUEST,
+        "PTY_BUSY" | "PTY_INCOMPLETE_COMMAND" => StatusCode::CONFLICT,
+        "PTY_PROCESS_EXITED" => StatusCode::GONE,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    (status, Json(Value::Object(reply.body)))
+}
+
+/// What came of an action.
+fn told(reply: Reply) -> Answer {
+    match reply.is_error {
+        true => Err(failed(reply)),
+        false => Ok(Json(Value::Object(reply.body))),
+    }
+}
+
+async fn talk(State(tools): State<Tools>, request: Request) -> Answer {
+    let asked = Asked::read(request).await?;
+    let (id, command) = (asked.required("session_id")?, asked.required("command")?);
+    asked.session(&tools)?;
+    let mut call = json!({ "action": "talk", "session_id": id, "command": command, "max_chars": TALK_CHARS });
+    for name in ["sentinel", "timeout_ms"] {
+        let given = asked.0.get(name).filter(|value| **value != json!("") && **value != json!(0));
+        call[name] = given.cloned().unwrap_or_default();
+    }
+    let reply = called(&tools, &call).await;
+    let mut body = reply.body.clone();
+    body.insert("sentinel_found".to_owned(), json!(!reply.is_error));
+    if reply.error_code() == Some("PTY_TIMEOUT") {
+        // Clients know this as an answer and not as a failure.
+        let details = &reply.body["details"];
+        let error = format!("Timeout after {}ms", details["timeout_ms"]);
+        for (name, value) in [
+            ("error", json!(error)),
+            ("output", details["partial_output"].clone()),
+            ("raw_output", details["partial_output"].clone()),
+            ("sentinel", asked.0.get("sentinel").cloned().unwrap_or_default()),
+        ] {
+            body.insert(name.to_owned(), value);
+        }
+        return Ok(Json(Value::Object(body)));
+    }
+    told(Reply { body, ..reply })
+}
+
+/// Who asks a bridge does not say who it is.
+fn caller() -> Caller {
+    Caller { client: Some("bridge".to_owned()), ..Caller::default() }
+}
+
+async fn called(tools: &Tools, call: &Value) -> Reply {
+    match call {
+        Value::Object(arguments) => tools.call(arguments, caller()).await,
+        _ => Error::MissingParam("action").into(),
+    }
+}
+
+async fn write(State(tools): State<Tools>, request: Request) -> Answer {
+    let asked = Asked::read(request).await?;
+    asked.required("session_id")?;
+    let data = asked.required("data")?;
+    let session = asked.session(&tools)?;
+    told(tools.bridge_write(&session, data, &caller()).await)
+}
+
+/// All raw output that is kept; waits only while there is none.
+async fn read(State(tools): State<Tools>, request: Request) -> Answer {
+    let asked = Asked::read(request).await?;
+    asked.session(&tools)?;
+    let timeout = asked.number("timeout_ms").unwrap_or(LONGEST_READ_MS).min(LONGEST_READ_MS);
+    let (id, all) = (asked.required("session_id")?, tools.config().ring_bytes);
+    let call = json!({ "action": "read", "session_id": id, "max_bytes": all, "timeout_ms": timeout });
+    told(called(&tools, &call).await)
+}
+
+async fn buffer(State(tools): State<Tools>, request: Request) -> Answer {
+    let asked = Asked::read(request).await?;
+    let access = tools.config().screen_access;
+    if access == ScreenAccess::Off {
+        let (status, Json(mut body)) = failed(Error::TermReadDisabled.into());
+        body["access_mode"] = json!(access.as_str());
+        return Err((status, Json(body)));
+    }
+    let session = asked.session(&tools)?;
+    let mode = match asked.0.get("mode").and_then(Value::as_str).unwrap_or("tail") {
+        "tail" | "" => BufferMode::Tail,
+        "viewport" => BufferMode::Viewport,
+        "delta" => BufferMode::Delta { since: asked.0.get("marker_id").and_then(Value::as_u64) },
+        other => {
+            let other: String = other.chars().take(MAX_ECHO).collect();
+            let error = format!("Invalid mode: {other}. Must be 'tail', 'viewport', or 'delta'");
+            return Err(refuse(StatusCode::BAD_REQUEST, error));
+        }
+    };
+    let max_lines = asked.0.get("max_lines").and_then(Value::as_u64).unwrap_or(BUFFER_LINES);
+    let max_lines = usize::try_from(max_lines).unwrap_or(MAX_BUFFER_LINES);
+    let merge_wrapped = asked.0.get("merge_wrapped").and_then(Value::as_bool).unwrap_or(true);
+    let request = BufferRequest { mode, max_lines, merge_wrapped };
+    let read = tools.bridge_buffer(&session, &request).map_err(|error| failed(error.into()))?;
+    let mut body = json!({
+        "ok": true,
+        "text": read.lines.join("\n"),
+        "lines": read.lines,
+        "line_numbers": read.line_numbers,
+        "rows": read.size.rows(),
+        "cols": read.size.cols(),
+        "truncated": read.truncated,
+        "session_alive": read.is_alive,
+        "access_mode": access.as_str(),
+    });
+    let marker = read.marker.unzip();
+    for (snake, camel, value) in [
+        ("buffer_type", "bufferType", json!(read.buffer)),
+        ("cursor_line", "cursorLine", json!(read.cursor_line)),
+        ("viewport_y", "viewportY", json!(read.viewport_y)),
+        ("marker_id", "markerId", json!(marker.0)),
+        ("marker_line", "markerLine", json!(marker.1)),
+        ("marker_disposed", "markerDisposed", json!(read.marker_disposed)),
+    ] {
+        body[snake] = value.clone();
+        body[camel] = value;
+    }
+    Ok(Json(body))
+}
+
+/// The live sessions: one that is not in the list is gone, for who asks whether it is still there.
+async fn list(State(tools): State<Tools>) -> Answer {
+    let registry = tools.registry().clone();
+    // The system is asked for each one's directory, so not on a thread that others wait for.
+    let look = move || -> Vec<Value> {
+        let live = registry.list().into_iter().filter(|session| session.exit().is_none());
+        live.map(|session| {
+            let info = session.info();
+            json!({
+                "session_id": info.id.as_str(), "internal_id": info.id.as_str(), "pid": info.pid,
+                "cols": info.size.cols(), "rows": info.size.rows(), "cwd": info.cwd.display().to_string(),
+                "alive": true,
+            })
+        })
+        .collect()
+    };
+    let sessions = tokio::task::spawn_blocking(look).await;
+    let sessions = sessions.map_err(|error| refuse(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
+    Ok(Json(json!({ "ok": true, "count": sessions.len(), "sessions": sessions })))
+}
+
+/// Whether a session is a leader's. Where nobody leads, that is not known.
+async fn is_leader(State(tools): State<Tools>, uri: Uri) -> Answer {
+    let asked = query_value(&uri, "session_id").filter(|id| !id.is_empty());
+    let asked = asked.ok_or_else(|| refuse(StatusCode::BAD_REQUEST, "session_id query param required"))?;
+    let registry = tools.registry();
+    let leads = |session: &Session| {
+        let is_alive = session.exit().is_none();
+        is_alive
+            && session.with_owner(|owner| {
+                let is_registered = owner.agent_id.as_deref().is_some_and(|agent| registry.is_leader(agent));
+                owner.role == Some(Role::Leader) || is_registered
+            })
+    };
+    let leaders: Vec<String> = registry.list().iter().filter(|s| leads(s)).map(|s| s.id().to_string()).collect();
+    let is_asked = |leader: &&String| short_name(leader) == short_name(&asked);
+    let found = leaders.iter().find(is_asked);
+    let asked: String = asked.chars().take(MAX_ECHO).collect();
+    Ok(Json(json!({
+        "ok": true,
+        "session_id": asked,
+        "is_leader": (!leaders.is_empty()).then_some(found.is_some()),
+        "leader_terminal_id": found.or(leaders.first()),
+    })))
+}
+
+/// A name as desktop apps compare it.
+fn short_name(id: &str) -> String {
+    id.chars().filter(|&c| c != '-').take(SHORT_NAME).collect()
+}
