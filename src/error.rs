@@ -134,8 +134,14 @@ pub enum Error {
         /// Who has it.
         owner: String,
     },
-    /// What is asked for needs the bridge of a desktop.
-    DesktopNotConnected(SessionId),
+    /// What is asked for needs a terminal of this server, and this one is a desktop app's.
+    DesktopOnly(SessionId),
+    /// The bridge of a desktop did not do what it was asked for.
+    Desktop(Box<DesktopFault>),
+    /// The window of a desktop session is the desktop's.
+    DesktopResizeDisabled(SessionId),
+    /// The end of a desktop session is the desktop's business.
+    DesktopKillDisabled(SessionId),
     /// The server could not be reached, or did not speak as expected.
     Server(String),
     /// What a server answered; its own code and message.
@@ -158,6 +164,52 @@ pub struct Exited {
     pub command: Option<CommandId>,
     /// Its output.
     pub partial_output: Option<String>,
+}
+
+/// How a bridge failed one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DesktopTrouble {
+    /// It did not answer in time.
+    Timeout,
+    /// It answered that it cannot, or with more than is taken.
+    Refused,
+    /// It could not be reached, or went away before the end of its answer.
+    Unreachable,
+    /// Its answer is not JSON, or not what was asked for.
+    NotJson,
+}
+
+/// A call to a bridge that came to nothing.
+#[derive(Clone, Debug)]
+pub struct DesktopFault {
+    /// What was asked: the path.
+    pub asked: &'static str,
+    /// Where: the desktop's URL.
+    pub url: String,
+    /// In which way it failed.
+    pub trouble: DesktopTrouble,
+    /// What the bridge or the system said.
+    pub problem: String,
+    /// The HTTP status, where there was one.
+    pub status: Option<u16>,
+    /// The command that was typed before and goes on.
+    pub command: Option<CommandId>,
+}
+
+impl fmt::Display for DesktopFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { asked, url, problem, .. } = self;
+        match self.trouble {
+            DesktopTrouble::Timeout => write!(f, "The desktop at {url} did not answer {asked} in time"),
+            DesktopTrouble::Refused => write!(f, "The desktop at {url} refused {asked}: {problem}"),
+            DesktopTrouble::Unreachable => write!(f, "The desktop at {url} could not be asked for {asked}: {problem}"),
+            DesktopTrouble::NotJson => write!(f, "The desktop at {url} answered {asked} with nonsense: {problem}"),
+        }?;
+        match self.command {
+            Some(id) => write!(f, ". The command was typed: wait with command_id {id} for its end"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Several sessions where one was meant.
@@ -247,12 +299,18 @@ pub enum ErrorCode {
     NotFound,
     Ambiguous,
     AlreadyOwned,
+    PtyDesktopTimeout,
+    PtyDesktopError,
+    PtyDesktopRequestError,
+    PtyDesktopJsonError,
+    DesktopResizeDisabled,
+    DesktopKillDisabled,
     Failed,
 }
 
 impl ErrorCode {
     /// All of them.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 30] = [
         Self::PtySessionNotFound,
         Self::MissingParam,
         Self::InvalidParam,
@@ -276,6 +334,12 @@ impl ErrorCode {
         Self::NotFound,
         Self::Ambiguous,
         Self::AlreadyOwned,
+        Self::PtyDesktopTimeout,
+        Self::PtyDesktopError,
+        Self::PtyDesktopRequestError,
+        Self::PtyDesktopJsonError,
+        Self::DesktopResizeDisabled,
+        Self::DesktopKillDisabled,
         Self::Failed,
     ];
 
@@ -305,6 +369,12 @@ impl ErrorCode {
             Self::NotFound => "NOT_FOUND",
             Self::Ambiguous => "AMBIGUOUS",
             Self::AlreadyOwned => "ALREADY_OWNED",
+            Self::PtyDesktopTimeout => "PTY_DESKTOP_TIMEOUT",
+            Self::PtyDesktopError => "PTY_DESKTOP_ERROR",
+            Self::PtyDesktopRequestError => "PTY_DESKTOP_REQUEST_ERROR",
+            Self::PtyDesktopJsonError => "PTY_DESKTOP_JSON_ERROR",
+            Self::DesktopResizeDisabled => "DESKTOP_RESIZE_DISABLED",
+            Self::DesktopKillDisabled => "DESKTOP_KILL_DISABLED",
             Self::Failed => "FAILED",
         }
     }
@@ -340,7 +410,15 @@ impl Error {
             Self::Timeout(_) => ErrorCode::PtyTimeout,
             Self::Blocked { .. } => ErrorCode::DangerousCommandBlocked,
             Self::TermReadDisabled => ErrorCode::TermReadDisabled,
-            Self::NotAvailable(_) | Self::DesktopNotConnected(_) => ErrorCode::PtyNotAvailable,
+            Self::NotAvailable(_) | Self::DesktopOnly(_) => ErrorCode::PtyNotAvailable,
+            Self::Desktop(fault) => match fault.trouble {
+                DesktopTrouble::Timeout => ErrorCode::PtyDesktopTimeout,
+                DesktopTrouble::Refused => ErrorCode::PtyDesktopError,
+                DesktopTrouble::Unreachable => ErrorCode::PtyDesktopRequestError,
+                DesktopTrouble::NotJson => ErrorCode::PtyDesktopJsonError,
+            },
+            Self::DesktopResizeDisabled(_) => ErrorCode::DesktopResizeDisabled,
+            Self::DesktopKillDisabled(_) => ErrorCode::DesktopKillDisabled,
             Self::LeaderProtected(_) => ErrorCode::LeaderProtected,
             Self::NoMatch(_) => ErrorCode::NotFound,
             Self::Ambiguous(_) => ErrorCode::Ambiguous,
@@ -406,11 +484,16 @@ impl fmt::Display for Error {
             Self::AlreadyOwned { owner, .. } => {
                 write!(f, "The session belongs to {owner}. To take it all the same, give force: true")
             }
-            Self::DesktopNotConnected(id) => write!(
-                f,
-                "{id} is a terminal of a desktop app, and desktop sessions are not connected yet. list, resolve, adopt \
-                 and disown work on it"
-            ),
+            Self::DesktopOnly(id) => {
+                write!(f, "{id} is a terminal of a desktop app; this needs a session of this server")
+            }
+            Self::Desktop(fault) => write!(f, "{fault}"),
+            Self::DesktopResizeDisabled(id) => {
+                write!(f, "{id} is a terminal of a desktop app: its window is resized there")
+            }
+            Self::DesktopKillDisabled(id) => {
+                write!(f, "{id} is a terminal of a desktop app: it is closed there, or its shell is ended with `exit`")
+            }
         }
     }
 }

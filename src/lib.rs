@@ -1,9 +1,10 @@
 //! kpty: the terminal that AI agents can trust.
 //!
-//! Live: [`pty`] runs programs, [`session`] is one of them with all it said, [`registry`] holds them all, [`tools`] are
-//! the actions of agents on them; [`server`] and [`cli`] are thin skins on top. Recorded: [`recording`] reads captured
+//! Live: [`pty`] runs programs, [`session`] is one of them with all it said, [`bridge`] is one of a desktop app,
+//! [`registry`] holds them all, [`tools`] are the actions of agents on them; [`server`] and [`cli`] are thin skins on top. Recorded: [`recording`] reads captured
 //! streams, [`replay`] plays them through the emulator, [`fixture`] compares the result with expectations.
 
+pub mod bridge;
 pub mod cli;
 pub mod config;
 pub mod error;

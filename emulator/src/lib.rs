@@ -36,6 +36,7 @@ mod parser;
 mod read;
 mod reply;
 mod screen;
+mod sheet;
 mod size;
 mod sync;
 mod title;
@@ -51,6 +52,7 @@ pub use crate::reply::Replies;
 pub use crate::screen::{
     Attributes, Buffer, Cell, Color, Cursor, CursorShape, Modes, Mouse, Row, Screen, Style, Width,
 };
+pub use crate::sheet::{Sheet, row_ends};
 pub use crate::size::{MAX_COLS, MAX_ROWS, Size, SizeError};
 
 use crate::alacritty::Alacritty;

@@ -94,7 +94,7 @@ pub struct Answer {
     /// The lines, joined by newlines.
     pub text: String,
     /// Where each line ends in `text`.
-    line_ends: Vec<usize>,
+    pub(crate) line_ends: Vec<usize>,
     /// The number of each line; rows of one line share it.
     pub line_numbers: Vec<u64>,
     /// Something asked for was left out because of a cap.
@@ -166,19 +166,41 @@ impl Page {
         filter: Option<&mut LineFilter<'_>>,
     ) -> Self {
         let mut page = Self::default();
-        let is_viewport = request.mode == Mode::Viewport;
-        if request.merge_wrapped && !is_viewport && filter.is_none() {
+        if request.merge_wrapped && request.mode != Mode::Viewport && filter.is_none() {
             page.push_plain(lines, &choice.numbers);
         } else {
             page.push_filtered(lines, choice, request, filter);
         }
-        if let Some(max) = request.max_lines.filter(|_| !is_viewport) {
-            page.keep_last_lines(max, choice.cap_is_the_question);
+        page.cut(request, choice.cap_is_the_question);
+        page
+    }
+
+    /// Keeps what the caps allow.
+    pub(crate) fn cut(&mut self, request: &Request, cap_is_the_question: bool) {
+        if let Some(max) = request.max_lines.filter(|_| request.mode != Mode::Viewport) {
+            self.keep_last_lines(max, cap_is_the_question);
         }
         if let Some(max) = request.max_chars {
-            page.keep_last_chars(max);
+            self.keep_last_chars(max);
         }
-        page
+    }
+
+    /// Number of the first line that is left.
+    pub(crate) fn first_number(&self) -> Option<u64> {
+        self.numbers.first().copied()
+    }
+
+    /// Puts the text and its counts into an answer.
+    pub(crate) fn finish(self, answer: Answer) -> Answer {
+        Answer {
+            truncated: self.dropped_chars > 0 || self.dropped_lines > 0,
+            text: self.text,
+            line_ends: self.line_ends,
+            line_numbers: self.numbers,
+            dropped_chars: self.dropped_chars,
+            dropped_lines: self.dropped_lines,
+            ..answer
+        }
     }
 
     /// The parts of the answer.
@@ -243,7 +265,7 @@ impl Page {
     }
 
     /// Adds a line, or its rows, without the first `hidden` rows.
-    fn push_split(&mut self, number: u64, line: &str, row_ends: &[usize], hidden: usize, merge: bool) {
+    pub(crate) fn push_split(&mut self, number: u64, line: &str, row_ends: &[usize], hidden: usize, merge: bool) {
         let mut start = if hidden == 0 { 0 } else { row_ends.get(hidden - 1).copied().unwrap_or(line.len()) };
         let visible = row_ends.get(hidden..).unwrap_or_default();
         if merge {

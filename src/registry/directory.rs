@@ -2,6 +2,7 @@
 //!
 //! The lock of the table is never held while a session is looked at.
 
+use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use serde_json::json;
@@ -244,6 +245,18 @@ impl Registry {
     /// All that were registered.
     pub fn registered_leaders(&self) -> Vec<String> {
         self.shared.lock().leaders.all()
+    }
+
+    /// Whether an agent was registered as a leader.
+    pub fn is_registered_leader(&self, agent_id: &str) -> bool {
+        self.shared.lock().leaders.contains(agent_id)
+    }
+
+    /// The agents that own a session, each once.
+    pub fn owners(&self) -> BTreeSet<String> {
+        let local = self.list().into_iter().filter_map(|session| session.with_owner(|owner| owner.agent_id.clone()));
+        let desktop = self.desktop_sessions().into_iter().filter_map(|listed| listed.record.owner_agent_id);
+        local.chain(desktop).collect()
     }
 
     /// Whether an agent leads: it was registered, or this server was started for it as a leader.

@@ -226,7 +226,11 @@ async fn serve(listener: TcpListener, app: Router, stop: CancellationToken) -> s
 
 /// Takes over what an earlier server left, and saves from now on.
 fn start_saving(tools: &Tools, store: Store, restored: Restored) -> Saver {
-    tools.registry().restore(restored.records);
+    if tools.registry().restore(restored.records) > 0 {
+        // Nobody's first answer waits for desktops.
+        let tools = tools.clone();
+        tokio::spawn(async move { tools.verify_desktops().await });
+    }
     Saver::start(store, Arc::new(tools.registry().clone()), restored.orphans)
 }
 

@@ -115,7 +115,7 @@ pub struct Command {
     pub way: Way,
     /// When.
     pub started_at: SystemTime,
-    pub(super) since: Instant,
+    pub(crate) since: Instant,
     /// Where its output begins; `None` until the shell has begun to run it.
     pub start: Option<Point>,
     /// Its end; set by the log alone.
@@ -125,7 +125,7 @@ pub struct Command {
     /// Where the shell asked for the rest of it.
     pub(super) incomplete: Option<Edge>,
     /// Ctrl-C or the like was typed while it ran.
-    pub(super) interrupted: bool,
+    pub(crate) interrupted: bool,
     /// An end that something else has to confirm: a sentinel's on the screen, fish's by a prompt.
     pub(super) candidate: Option<(Option<i32>, Edge)>,
     /// Somebody waits: the output is taken at the very end, before a prompt is drawn.
@@ -142,7 +142,7 @@ impl Command {
 
 /// The newest commands, in the order of their numbers.
 #[derive(Debug, Default)]
-pub(super) struct CommandLog {
+pub(crate) struct CommandLog {
     commands: VecDeque<Command>,
     /// Those that have not ended, oldest first: they are asked for with every piece of output.
     open: Vec<CommandId>,
@@ -151,7 +151,7 @@ pub(super) struct CommandLog {
 
 impl CommandLog {
     /// Adds one that is about to start.
-    pub(super) fn begin(&mut self, line: &str, cwd: Option<String>, way: Way) -> CommandId {
+    pub(crate) fn begin(&mut self, line: &str, cwd: Option<String>, way: Way) -> CommandId {
         if self.commands.len() == MAX_COMMANDS
             && let Some(oldest) = self.commands.pop_front()
         {
@@ -179,11 +179,11 @@ impl CommandLog {
         id
     }
 
-    pub(super) fn get(&self, id: CommandId) -> Option<&Command> {
+    pub(crate) fn get(&self, id: CommandId) -> Option<&Command> {
         self.commands.get(self.index(id)?)
     }
 
-    pub(super) fn get_mut(&mut self, id: CommandId) -> Option<&mut Command> {
+    pub(crate) fn get_mut(&mut self, id: CommandId) -> Option<&mut Command> {
         let index = self.index(id)?;
         self.commands.get_mut(index)
     }
@@ -194,7 +194,7 @@ impl CommandLog {
     }
 
     /// Takes one back that was never typed.
-    pub(super) fn forget_last(&mut self, id: CommandId) {
+    pub(crate) fn forget_last(&mut self, id: CommandId) {
         if self.commands.back().is_some_and(|command| command.id == id) {
             self.commands.pop_back();
             self.open.retain(|&open| open != id);
@@ -202,7 +202,7 @@ impl CommandLog {
     }
 
     /// Notes the end of one. The first end counts.
-    pub(super) fn end(&mut self, id: CommandId, end: End) {
+    pub(crate) fn end(&mut self, id: CommandId, end: End) {
         self.open.retain(|&open| open != id);
         if let Some(command) = self.get_mut(id) {
             command.end.get_or_insert(end);
@@ -210,17 +210,17 @@ impl CommandLog {
     }
 
     /// Oldest first.
-    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Command> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Command> {
         self.commands.iter()
     }
 
     /// Those that have not ended, oldest first.
-    pub(super) fn open(&self) -> impl DoubleEndedIterator<Item = &Command> {
+    pub(crate) fn open(&self) -> impl DoubleEndedIterator<Item = &Command> {
         self.open.iter().filter_map(|&id| self.get(id))
     }
 
     /// Notes that Ctrl-C or the like was typed at all that run.
-    pub(super) fn interrupt_open(&mut self) {
+    pub(crate) fn interrupt_open(&mut self) {
         for id in self.open.clone() {
             if let Some(command) = self.get_mut(id) {
                 command.interrupted = true;

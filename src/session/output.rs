@@ -147,7 +147,7 @@ fn between(emulator: &mut Emulator, start: Place, end: Place, last_line: Option<
 }
 
 /// Keeps head and tail of a text that is too long, and says between them what is missing.
-fn cut(text: &str, max_chars: usize) -> Output {
+pub(crate) fn cut(text: &str, max_chars: usize) -> Output {
     let chars = text.chars().count();
     if chars <= max_chars {
         return Output { text: text.to_owned(), ..Output::default() };

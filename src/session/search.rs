@@ -4,6 +4,7 @@ use kpty_emulator::{Answer, Buffer, Mode, Request, Which};
 use regex::{Regex, RegexBuilder};
 
 use super::Session;
+use super::source::Shown;
 use crate::error::{Error, Result};
 
 /// Longest pattern, in bytes.
@@ -99,25 +100,30 @@ pub struct SearchAnswer {
 impl Session {
     /// Looks through history and screen, secrets masked before.
     pub fn search(&self, request: &SearchRequest) -> SearchAnswer {
-        // The lines around the range are read too, for the context of its first and last match.
-        let around = request.context as u64;
-        let (from, until) = (request.from_line.unwrap_or(0), request.until_line);
-        let mode =
-            Mode::Range { from: from.saturating_sub(around), until: until.map(|until| until.saturating_add(around)) };
-        let main = self.read(&Request { which: Which::Main, ..Request::new(mode) });
-        let mut hits = Vec::new();
-        let main_lines = Lines::of(&main, Buffer::Main);
-        main_lines.find(&request.pattern, |line| line >= from && until.is_none_or(|until| line < until), &mut hits);
-        let shown = self.read(&Request::new(Mode::Full));
-        let shown_lines = Lines::of(&shown, Buffer::Alternate);
-        if shown.buffer == Buffer::Alternate && until.is_none() {
-            shown_lines.find(&request.pattern, |_| true, &mut hits);
-        }
-        let total = hits.len();
-        hits.drain(..total.saturating_sub(request.max_matches));
-        let matches = hits.into_iter().map(|(lines, index)| lines.hit(index, request.context)).collect();
-        SearchAnswer { matches, total, oldest_line: main.oldest_line, next_line: main.next_line }
+        search(self, request)
     }
+}
+
+/// Looks through what a terminal shows and has shown.
+pub(crate) fn search(shown: &impl Shown, request: &SearchRequest) -> SearchAnswer {
+    // The lines around the range are read too, for the context of its first and last match.
+    let around = request.context as u64;
+    let (from, until) = (request.from_line.unwrap_or(0), request.until_line);
+    let mode =
+        Mode::Range { from: from.saturating_sub(around), until: until.map(|until| until.saturating_add(around)) };
+    let main = shown.read(&Request { which: Which::Main, ..Request::new(mode) });
+    let mut hits = Vec::new();
+    let main_lines = Lines::of(&main, Buffer::Main);
+    main_lines.find(&request.pattern, |line| line >= from && until.is_none_or(|until| line < until), &mut hits);
+    let shown = shown.read(&Request::new(Mode::Full));
+    let shown_lines = Lines::of(&shown, Buffer::Alternate);
+    if shown.buffer == Buffer::Alternate && until.is_none() {
+        shown_lines.find(&request.pattern, |_| true, &mut hits);
+    }
+    let total = hits.len();
+    hits.drain(..total.saturating_sub(request.max_matches));
+    let matches = hits.into_iter().map(|(lines, index)| lines.hit(index, request.context)).collect();
+    SearchAnswer { matches, total, oldest_line: main.oldest_line, next_line: main.next_line }
 }
 
 /// Lines of one screen with their numbers.

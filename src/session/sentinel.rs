@@ -129,14 +129,15 @@ impl Sentinel {
         None
     }
 
-    fn status(&self, line: &str) -> Option<i32> {
+    /// The status on a line that is the end.
+    pub(crate) fn status(&self, line: &str) -> Option<i32> {
         let rest = line.trim_end().strip_prefix(self.token.as_str())?.strip_prefix(':')?;
         rest.strip_suffix(self.nonce.as_str())?.strip_suffix(':')?.parse().ok()
     }
 
     /// The line after the last one that echoes the end of a typed form. Blanks and line breaks do not count: a shell may
     /// wrap its echo anywhere.
-    fn echo_end(&self, lines: &[&str]) -> Option<usize> {
+    pub(crate) fn echo_end(&self, lines: &[&str]) -> Option<usize> {
         let mut text = String::new();
         let mut ends = Vec::with_capacity(lines.len());
         for line in lines {

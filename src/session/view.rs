@@ -1,6 +1,6 @@
 //! What tools ask of a session besides its text: where the window stands, the cells, the end.
 
-use kpty_emulator::{Answer, Mode, Request, Screen};
+use kpty_emulator::{Answer, Cursor, Mode, Request, Screen};
 use tokio::sync::watch;
 
 use super::Session;
@@ -12,8 +12,12 @@ use crate::model::ExitInfo;
 pub struct View {
     /// What was read.
     pub answer: Answer,
-    /// Number of the line that the first visible row belongs to.
-    pub top_line: u64,
+    /// Number of the line that the first visible row belongs to, where that is known.
+    pub top_line: Option<u64>,
+    /// Number of the line that the cursor is on, where that is known.
+    pub cursor_line: Option<u64>,
+    /// The cursor, where it is known.
+    pub cursor: Option<Cursor>,
 }
 
 impl Session {
@@ -23,7 +27,8 @@ impl Session {
         let answer = terminal.read_masked(request);
         let visible = Request { which: request.which, ..Request::new(Mode::Viewport) };
         let top_line = terminal.emulator.read(&visible, None).first_line;
-        View { answer, top_line }
+        let (cursor_line, cursor) = (Some(answer.cursor_line), Some(answer.cursor));
+        View { answer, top_line: Some(top_line), cursor_line, cursor }
     }
 
     /// Several reads of one moment, secrets masked.

@@ -1,4 +1,5 @@
-//! Waiting without polling: for text, quiet, a prompt, a command's end, the child's end.
+//! Waiting without polling: for text, quiet, a prompt, a command's end, the child's end. What counts as come is the same
+//! for every terminal that shows text.
 //!
 //! Every wait ends by an event or by its deadline. Lines are looked at when they change: those that left the screen
 //! once, those on it at each piece of output.
@@ -10,6 +11,7 @@ use kpty_emulator::{Answer, Buffer, MarkerId, Mode, Request};
 
 use super::Session;
 use super::search::Pattern;
+use super::source::Shown;
 use crate::error::Result;
 use crate::ids::CommandId;
 use crate::model::ExitInfo;
@@ -76,7 +78,7 @@ pub struct WaitAnswer {
 }
 
 /// Which lines have been looked at.
-struct Watched {
+pub(crate) struct Watched {
     /// Lines before this one are done with.
     from: u64,
     /// Lines that were there before the wait and do not count while they stay the same.
@@ -90,13 +92,13 @@ impl Session {
         let deadline = began + request.timeout;
         let mut progress = self.shared.progress.subscribe();
         let mut news = self.shared.news.subscribe();
-        let mut watched = self.begin_watching(request);
+        let mut watched = Watched::begin(self, request);
         // The end of the program is news; the rest can come with any output.
         let WaitRequest { appears, disappears, quiet, prompt, command, .. } = request;
         let follows_output =
             appears.is_some() || disappears.is_some() || quiet.is_some() || command.is_some() || *prompt;
         let ending = loop {
-            if let Some(ending) = self.has_come(request, &mut watched, began) {
+            if let Some(ending) = watched.has_come(self, request, began) {
                 break ending;
             }
             let now = Instant::now();
@@ -111,16 +113,16 @@ impl Session {
                 () = tokio::time::sleep_until(next.into()) => {}
             }
         };
-        let delta = self.read(&Request { max_lines: Some(TAIL_LINES), ..Request::new(Mode::Delta { since: None }) });
-        let marker = delta.delta.map(|delta| delta.marker);
-        Ok(WaitAnswer { ending, waited: began.elapsed(), tail: delta.text, marker })
+        Ok(ended(self, ending, began.elapsed()))
     }
+}
 
-    fn begin_watching(&self, request: &WaitRequest) -> Watched {
-        let viewport = self.read(&Request::new(Mode::Viewport));
-        let mut watched = Watched { from: viewport.first_line, old: HashMap::new() };
+impl Watched {
+    pub(crate) fn begin(shown: &impl Shown, request: &WaitRequest) -> Self {
+        let viewport = shown.read(&Request::new(Mode::Viewport));
+        let mut watched = Self { from: viewport.first_line, old: HashMap::new() };
         if let Some(since) = request.since {
-            let changed = self.read(&Request::new(Mode::Delta { since: Some(since) }));
+            let changed = shown.read(&Request::new(Mode::Delta { since: Some(since) }));
             let is_known = changed.delta.is_some_and(|delta| delta.missed_lines.is_some());
             watched.from = changed.first_line.min(viewport.first_line);
             if is_known {
@@ -132,36 +134,37 @@ impl Session {
         watched
     }
 
-    fn has_come(&self, request: &WaitRequest, watched: &mut Watched, began: Instant) -> Option<Ending> {
+    /// What has come of what is waited for.
+    pub(crate) fn has_come(&mut self, shown: &impl Shown, request: &WaitRequest, began: Instant) -> Option<Ending> {
         if let Some(id) = request.command
-            && self.has_ended(id)
+            && shown.has_ended(id)
         {
             return Some(Ending::Command(id));
         }
         if let Some(pattern) = &request.appears
-            && let Some(ending) = self.appeared(pattern, watched)
+            && let Some(ending) = self.appeared(shown, pattern)
         {
             return Some(ending);
         }
         if let Some(pattern) = &request.disappears {
-            let viewport = self.read(&Request::new(Mode::Viewport));
+            let viewport = shown.read(&Request::new(Mode::Viewport));
             if !viewport.lines().any(|line| pattern.is_in(line)) {
                 return Some(Ending::Disappeared);
             }
         }
         // A session that has ended comes to nothing else, so that it ends every wait.
-        if let Some(exit) = self.exit() {
+        if let Some(exit) = shown.exit() {
             return Some(Ending::Exit(exit));
         }
-        if request.prompt && self.is_at_prompt() {
+        if request.prompt && shown.is_at_prompt() {
             return Some(Ending::Prompt);
         }
-        let quiet_since = self.shared.lock().last_output.max(began);
+        let quiet_since = shown.last_output().max(began);
         request.quiet.filter(|&quiet| quiet_since.elapsed() >= quiet).map(|_| Ending::Quiet)
     }
 
-    fn appeared(&self, pattern: &Pattern, watched: &mut Watched) -> Option<Ending> {
-        let viewport = self.read(&Request::new(Mode::Viewport));
+    fn appeared(&mut self, shown: &impl Shown, pattern: &Pattern) -> Option<Ending> {
+        let viewport = shown.read(&Request::new(Mode::Viewport));
         let find = |answer: &Answer, old: &HashMap<u64, String>| {
             let lines = answer.line_numbers.iter().zip(answer.lines());
             lines
@@ -172,9 +175,15 @@ impl Session {
         if viewport.buffer == Buffer::Alternate {
             return find(&viewport, &HashMap::new());
         }
-        let range = Mode::Range { from: watched.from, until: None };
-        let lines = self.read(&Request::new(range));
-        watched.from = viewport.first_line.max(watched.from);
-        find(&lines, &watched.old)
+        let range = Mode::Range { from: self.from, until: None };
+        let lines = shown.read(&Request::new(range));
+        self.from = viewport.first_line.max(self.from);
+        find(&lines, &self.old)
     }
+}
+
+/// The end of a wait: where the session is now, and a marker to go on from.
+pub(crate) fn ended(shown: &impl Shown, ending: Ending, waited: Duration) -> WaitAnswer {
+    let delta = shown.read(&Request { max_lines: Some(TAIL_LINES), ..Request::new(Mode::Delta { since: None }) });
+    WaitAnswer { ending, waited, tail: delta.text, marker: delta.delta.map(|delta| delta.marker) }
 }

@@ -3,18 +3,19 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::Tools;
 use super::envelope::{Outcome, fields};
 use super::params::Params;
 use super::talk::{MAX_CHARS_CAP, millis};
 use super::text::{Cut, clip_around, cut_middle};
+use super::{Target, Tools};
 use crate::error::{Error, Result};
 use crate::guard::Redactor;
 use crate::ids::CommandId;
 use crate::model::iso_time;
 use crate::session::commands::MAX_COMMANDS;
 use crate::session::search::Pattern;
-use crate::session::{Command, Output, Session};
+use crate::session::source::Source;
+use crate::session::{Command, Output};
 
 pub(super) const PARAMS: &[&str] = &[
     "session_id",
@@ -39,8 +40,8 @@ const LINE_CHARS: usize = 120;
 const NUMBER_CHARS: usize = 8;
 
 pub(super) enum Request {
-    List { session: Session, limit: usize },
-    One { session: Session, id: CommandId, selection: Selection, max_chars: usize },
+    List { session: Target, limit: usize },
+    One { session: Target, id: CommandId, selection: Selection, max_chars: usize },
 }
 
 /// Which lines of an output; they are counted from 0 at the command's first line.
@@ -107,7 +108,7 @@ struct Selected {
 
 impl Request {
     pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
-        let session = tools.session(params)?;
+        let session = tools.target(params)?;
         let Some(id) = params.command_id("command_id")? else {
             return Ok(Self::List { session, limit: params.count("limit", LIMIT, MAX_COMMANDS)? });
         };
@@ -130,7 +131,7 @@ impl Request {
                 fields(&json!({ "commands": listed, "count": listed.len(), "total": commands.len() }))
             }
             Self::One { session, id, selection, max_chars } => {
-                let look = move || selected(&session, id, &selection, max_chars);
+                let look = move || selected(&*session, id, &selection, max_chars);
                 let looked = tokio::task::spawn_blocking(look).await;
                 let answer = looked.map_err(|error| Error::NotAvailable(error.to_string()))??;
                 fields(&answer)
@@ -170,7 +171,7 @@ impl Listed {
 
 impl Ran {
     /// A command with what it has printed so far, or in all.
-    pub(super) fn of(session: &Session, id: CommandId, max_chars: usize) -> Option<Self> {
+    pub(super) fn of(session: &dyn Source, id: CommandId, max_chars: usize) -> Option<Self> {
         let command = Listed::of(&session.command(id)?, &session.redactor());
         let output = session.output_of(id, max_chars).unwrap_or_default();
         let Output { text, truncated, omitted_chars, omitted_lines, evicted_lines, .. } = output;
@@ -195,7 +196,7 @@ fn rest(id: CommandId, from_line: u64, until_line: u64) -> Value {
     })
 }
 
-fn selected(session: &Session, id: CommandId, selection: &Selection, max_chars: usize) -> Result<Selected> {
+fn selected(session: &dyn Source, id: CommandId, selection: &Selection, max_chars: usize) -> Result<Selected> {
     let unknown = || Error::invalid("command_id", format!("{id} is no command of this session, or is forgotten"));
     let command = Listed::of(&session.command(id).ok_or_else(unknown)?, &session.redactor());
     let output = session.output_of(id, usize::MAX).unwrap_or_default();

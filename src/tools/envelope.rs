@@ -138,7 +138,16 @@ fn query_fields(query: &SessionQuery) -> Value {
 fn details(error: &Error) -> Value {
     match error {
         Error::SessionNotFound(id) | Error::LeaderProtected(id) => json!({ "session_id": id.as_str() }),
-        Error::DesktopNotConnected(id) => json!({ "session_id": id.as_str(), "source": "desktop" }),
+        Error::DesktopOnly(id) | Error::DesktopResizeDisabled(id) | Error::DesktopKillDisabled(id) => {
+            json!({ "session_id": id.as_str(), "source": "desktop" })
+        }
+        Error::Desktop(fault) => json!({
+            "source": "desktop",
+            "desktop_url": fault.url,
+            "asked": fault.asked,
+            "status": fault.status,
+            "command_id": fault.command.map(|id| id.to_string()),
+        }),
         Error::AlreadyOwned { session, owner } => json!({ "session_id": session.as_str(), "owner": owner }),
         Error::Ambiguous(ambiguous) => json!({ "count": ambiguous.count }),
         Error::MissingParam("action") => json!({ "available_actions": super::ACTIONS }),

@@ -28,7 +28,10 @@ pub(super) struct Answer {
 
 impl Request {
     pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
-        let session = tools.session(params)?;
+        let session = match tools.session(params) {
+            Err(Error::DesktopOnly(id)) => return Err(Error::DesktopKillDisabled(id)),
+            other => other?,
+        };
         let force = params.flag("force", false)?;
         let is_protected = session.info().owner.role == Some(Role::Leader) && session.exit().is_none();
         match is_protected && !force {

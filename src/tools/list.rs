@@ -1,7 +1,10 @@
 //! `list`: all sessions, the dead ones of the last minutes and those of desktop apps too.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 
+use super::Tools;
 use super::envelope::ExitFields;
 use crate::error::{Error, Result};
 use crate::model::{Role, SessionRecord, iso_time};
@@ -69,25 +72,28 @@ struct Listed {
 }
 
 /// Looks at every session; the process table is read for each, so not on a thread that others wait for.
-pub(super) async fn list(registry: &Registry) -> Result<Answer> {
+pub(super) async fn list(tools: &Tools) -> Result<Answer> {
+    let registry = &tools.registry;
     let table = registry.clone();
-    let look = move || table.list().iter().map(|session| listed(&table, session)).collect::<Vec<_>>();
+    let leading = tools.leading().await;
+    let leaders = leading.clone();
+    let look = move || table.list().iter().map(|session| listed(&table, session, &leaders)).collect::<Vec<_>>();
     let local = tokio::task::spawn_blocking(look).await.map_err(|error| Error::NotAvailable(error.to_string()))?;
     let desktop = registry.desktop_sessions();
     let by_source = BySource { local: local.len(), desktop: desktop.len() };
     let mut sessions: Vec<_> = local.into_iter().map(|listed| Entry::Local(Box::new(listed))).collect();
     for found in desktop {
-        let is_leader = leads(registry, found.record.owner_agent_id.as_ref());
+        let is_leader = leads(&leading, found.record.owner_agent_id.as_ref());
         sessions.push(Entry::Desktop(Box::new(Desktop { record: found.record, is_leader, stale: found.is_stale })));
     }
     Ok(Answer { count: sessions.len(), sessions, by_source })
 }
 
-fn leads(registry: &Registry, agent_id: Option<&String>) -> bool {
-    agent_id.is_some_and(|agent_id| registry.is_leader(agent_id))
+fn leads(leading: &HashSet<String>, agent_id: Option<&String>) -> bool {
+    agent_id.is_some_and(|agent_id| leading.contains(agent_id))
 }
 
-fn listed(registry: &Registry, session: &Session) -> Listed {
+fn listed(registry: &Registry, session: &Session, leading: &HashSet<String>) -> Listed {
     let info = session.info();
     let foreground = session.foreground().filter(|_| info.exit.is_none());
     let redactor = session.redactor();
@@ -105,7 +111,7 @@ fn listed(registry: &Registry, session: &Session) -> Listed {
         source: "local",
         cli_type: registry.cli_type(&info.id).unwrap_or_default(),
         pid: info.pid,
-        is_leader: leads(registry, info.owner.agent_id.as_ref()),
+        is_leader: leads(leading, info.owner.agent_id.as_ref()),
         owner_agent_id: info.owner.agent_id,
         owner_session_id: info.owner.session_id,
         owner_role: info.owner.role.map(Role::as_str),

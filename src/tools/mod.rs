@@ -8,10 +8,10 @@ mod audit;
 mod bridge;
 mod commands;
 mod create;
-mod desktop;
 mod envelope;
 mod help;
 mod kill;
+mod leaders;
 mod list;
 mod owner;
 mod params;
@@ -28,6 +28,7 @@ mod talk;
 mod term_read;
 mod text;
 mod typing;
+mod verify;
 mod wait;
 
 use std::sync::Arc;
@@ -38,6 +39,7 @@ pub use bridge::{BufferAnswer, BufferMode, BufferRequest, MAX_BUFFER_LINES};
 pub use envelope::Reply;
 pub use schema::{input_schema, input_schema_for};
 
+use crate::bridge::Bridges;
 use crate::config::{Config, ScreenAccess};
 use crate::error::{Error, Result};
 use crate::guard::Redactor;
@@ -45,6 +47,7 @@ use crate::ids::SessionId;
 use crate::model::Role;
 use crate::registry::{Bounds, Located, Registry, Setup};
 use crate::session::Session;
+use crate::session::source::Source;
 use crate::traffic::Emitter;
 use audit::Entry;
 use envelope::{Outcome, fields};
@@ -92,11 +95,15 @@ pub struct Caller {
     pub client: Option<String>,
 }
 
+/// A session that an action works on: one of this server, or a desktop's.
+type Target = Arc<dyn Source>;
+
 /// The actions with all that they need; clones are the same.
 #[derive(Clone)]
 pub struct Tools {
     config: Arc<Config>,
     registry: Registry,
+    bridges: Bridges,
     traffic: Emitter,
     /// For what belongs to no session.
     redactor: Arc<Redactor>,
@@ -112,7 +119,8 @@ impl Tools {
         let setup = Setup { allow_bridge: config.allow_bridge.clone(), own_leader, ..Setup::default() };
         let registry = Registry::with(Bounds { max_sessions, spawns_at_once, keep_dead }, setup);
         let redactor = audit::own_redactor(&config);
-        Self { config: Arc::new(config), registry, traffic: Emitter::new(), redactor }
+        let bridges = Bridges::default();
+        Self { config: Arc::new(config), registry, bridges, traffic: Emitter::new(), redactor }
     }
 
     /// The settings.
@@ -160,14 +168,14 @@ impl Tools {
         params.expect(known);
         match action.as_str() {
             "help" => Ok(help::help(&self.config)),
-            "list" => fields(&list::list(&self.registry).await?),
+            "list" => fields(&list::list(self).await?),
             "create" => fields(&create::Request::read(params, &self.config)?.run(&self.registry).await?),
             "send_line" => send_line::Request::read(params, self)?.run().await,
             "send_keys" => fields(&send_keys::Request::read(params, self)?.run().await?),
             "talk" | "run" => fields(&talk::Request::read(params, self)?.run().await?),
             "wait" => fields(&wait::Request::read(params, self, caller)?.run().await?),
-            "read" => fields(&read::Request::read(params, self)?.run().await),
-            "term_read" => fields(&term_read::Request::read(params, self)?.run()),
+            "read" => fields(&read::Request::read(params, self)?.run().await?),
+            "term_read" => fields(&term_read::Request::read(params, self)?.run().await?),
             "screenshot" => fields(&screenshot::Request::read(params, self)?.run().await?),
             "search" => fields(&search::Request::read(params, self)?.run().await?),
             "commands" => commands::Request::read(params, self)?.run().await,
@@ -181,16 +189,25 @@ impl Tools {
         }
     }
 
-    /// The session that is asked for.
-    fn session(&self, params: &Params<'_>) -> Result<Session> {
-        self.session_named(&session_id(params)?)
+    /// The session that is asked for, whoever runs it.
+    fn target(&self, params: &Params<'_>) -> Result<Target> {
+        self.target_named(&session_id(params)?)
     }
 
-    /// The session of this name, to act on it.
-    fn session_named(&self, id: &SessionId) -> Result<Session> {
-        match self.registry.locate(id)? {
+    /// The session of this name, whoever runs it.
+    fn target_named(&self, id: &SessionId) -> Result<Target> {
+        Ok(match self.registry.locate(id)? {
+            Located::Local(session) => Arc::new(session),
+            Located::Desktop(record) => Arc::new(self.bridges.session(&record)),
+        })
+    }
+
+    /// The session that is asked for, where it has to be one of this server.
+    fn session(&self, params: &Params<'_>) -> Result<Session> {
+        let id = session_id(params)?;
+        match self.registry.locate(&id)? {
             Located::Local(session) => Ok(session),
-            Located::Desktop(record) => Err(desktop::not_connected(&record)),
+            Located::Desktop(_) => Err(Error::DesktopOnly(id)),
         }
     }
 

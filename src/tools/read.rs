@@ -5,10 +5,9 @@ use std::time::Duration;
 use kpty_emulator::{Mode, Request as ScreenRead};
 use serde::Serialize;
 
-use super::Tools;
 use super::params::Params;
+use super::{Target, Tools};
 use crate::error::Result;
-use crate::session::Session;
 
 pub(super) const PARAMS: &[&str] = &["session_id", "max_bytes", "timeout_ms", "mode"];
 
@@ -22,7 +21,7 @@ const MODES: [(&str, Option<Mode>); 3] =
     [("raw", None), ("viewport", Some(Mode::Viewport)), ("tail", Some(Mode::Tail))];
 
 pub(super) struct Request {
-    session: Session,
+    session: Target,
     max_bytes: usize,
     timeout: Duration,
     /// Rendered text instead of bytes.
@@ -38,7 +37,7 @@ pub(super) struct Answer {
 
 impl Request {
     pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
-        let session = tools.session(params)?;
+        let session = tools.target(params)?;
         let rendered = params.choice("mode", &MODES)?.flatten();
         if rendered.is_some() {
             tools.may_read_screens()?;
@@ -49,15 +48,15 @@ impl Request {
         Ok(Self { session, max_bytes, timeout, rendered })
     }
 
-    pub(super) async fn run(self) -> Answer {
-        let raw = self.session.read_raw(self.max_bytes, self.timeout).await;
+    pub(super) async fn run(self) -> Result<Answer> {
         let output = match self.rendered {
-            None => raw,
+            None => self.session.read_raw(self.max_bytes, self.timeout).await?,
             Some(mode) => {
+                self.session.first_output(self.timeout).await;
                 let request = ScreenRead { max_lines: Some(TAIL_LINES), ..ScreenRead::new(mode) };
-                self.session.read(&request).text
+                self.session.view(&request).await?.answer.text
             }
         };
-        Answer { bytes_read: output.len(), output, session_alive: self.session.exit().is_none() }
+        Ok(Answer { bytes_read: output.len(), output, session_alive: self.session.exit().is_none() })
     }
 }

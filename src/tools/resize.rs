@@ -3,15 +3,14 @@
 use kpty_emulator::{MAX_COLS, MAX_ROWS, Size};
 use serde::Serialize;
 
-use super::Tools;
 use super::params::Params;
+use super::{Target, Tools};
 use crate::error::{Error, Result};
-use crate::session::Session;
 
 pub(super) const PARAMS: &[&str] = &["session_id", "cols", "rows"];
 
 pub(super) struct Request {
-    session: Session,
+    session: Target,
     size: Size,
 }
 
@@ -23,7 +22,7 @@ pub(super) struct Answer {
 
 impl Request {
     pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
-        let session = tools.session(params)?;
+        let session = tools.target(params)?;
         let cols = params.capped("cols", u64::from(MAX_COLS))?.filter(|&cols| cols > 0);
         let rows = params.capped("rows", u64::from(MAX_ROWS))?.filter(|&rows| rows > 0);
         let (Some(cols), Some(rows)) = (cols, rows) else { return Err(Error::MissingParam("cols and rows")) };

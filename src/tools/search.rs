@@ -4,13 +4,12 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::Tools;
 use super::params::Params;
 use super::term_read::buffer_name;
 use super::text::clip_around;
 use super::wait::pattern;
+use super::{Target, Tools};
 use crate::error::{Error, Result};
-use crate::session::Session;
 use crate::session::search::{Match, SearchAnswer, SearchRequest};
 
 pub(super) const PARAMS: &[&str] =
@@ -28,7 +27,7 @@ const LINE_CHARS: usize = 500;
 const MATCH_CHARS: usize = 80;
 
 pub(super) struct Request {
-    session: Session,
+    session: Target,
     search: SearchRequest,
     max_chars: usize,
 }
@@ -60,7 +59,7 @@ struct Found {
 impl Request {
     pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         tools.may_read_screens()?;
-        let session = tools.session(params)?;
+        let session = tools.target(params)?;
         let ignore_case = params.flag("ignore_case", false)?;
         let pattern = pattern(params, ("text", "pattern"), ignore_case)?;
         let search = SearchRequest {
@@ -73,14 +72,14 @@ impl Request {
         Ok(Self { session, search, max_chars: params.count("max_chars", MAX_CHARS, MAX_CHARS_CAP)? })
     }
 
-    /// A search through a long history takes a while, so not on a thread that others wait for.
     pub(super) async fn run(self) -> Result<Answer> {
-        let searched = tokio::task::spawn_blocking(move || self.search());
-        searched.await.map_err(|error| Error::NotAvailable(error.to_string()))
+        let found = self.session.search(self.search.clone()).await?;
+        Ok(self.cut(found))
     }
 
-    fn search(self) -> Answer {
-        let SearchAnswer { matches, total, oldest_line, next_line } = self.session.search(&self.search);
+    /// Keeps the newest matches that fit the answer.
+    fn cut(&self, found: SearchAnswer) -> Answer {
+        let SearchAnswer { matches, total, oldest_line, next_line } = found;
         let mut left = self.max_chars;
         let mut kept = Vec::new();
         for found in matches.into_iter().rev() {

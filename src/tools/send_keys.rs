@@ -7,13 +7,14 @@ use kpty_emulator::{Modes, Screen, Size, Width};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::Tools;
 use super::params::{Params, number, wrong_type};
 use super::typing::{enter_delay, guard_forms, pause_before_enter};
+use super::{Target, Tools};
 use crate::error::{Error, Result};
+use crate::session::input;
 use crate::session::keys::mouse::{self, Button, MouseEvent, MouseKind};
 use crate::session::keys::{self, Code, Key, KeyModes, Modifiers};
-use crate::session::{Session, input};
+use crate::session::source::Source;
 
 pub(super) const PARAMS: &[&str] = &["session_id", "keys", "text", "paste", "mouse", "escapes", "enter_delay_ms"];
 
@@ -21,7 +22,7 @@ pub(super) const PARAMS: &[&str] = &["session_id", "keys", "text", "paste", "mou
 const KITTY_ALL_KEYS: u8 = 8;
 
 pub(super) struct Request {
-    session: Session,
+    session: Target,
     parts: Vec<Part>,
     enter_delay: Option<Duration>,
 }
@@ -29,6 +30,9 @@ pub(super) struct Request {
 #[derive(Serialize)]
 pub(super) struct Answer {
     bytes_written: usize,
+    /// False where nobody tells what the program asked of the keyboard: keys were sent in their usual form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    modes_known: Option<bool>,
     /// What was sent, in order.
     sent: Vec<String>,
 }
@@ -78,7 +82,7 @@ enum At {
 
 impl Request {
     pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
-        let session = tools.session(params)?;
+        let session = tools.target(params)?;
         let escapes = params.flag("escapes", false)?;
         let plain = |text: &str| if escapes { input::unescape(text) } else { text.to_owned() };
         let mut parts = Vec::new();
@@ -98,10 +102,11 @@ impl Request {
 
     pub(super) async fn run(self) -> Result<Answer> {
         let Self { session, parts, enter_delay } = self;
-        let modes = session.modes();
+        let known = session.modes();
+        let modes = known.unwrap_or_default();
         let mut pieces = Vec::with_capacity(parts.len());
         for part in &parts {
-            pieces.push(part.encode(&session, &modes)?);
+            pieces.push(part.encode(&*session, &modes)?);
         }
         guard_typed(&parts, &pieces)?;
         let mut bytes_written = 0;
@@ -110,14 +115,15 @@ impl Request {
             let ends_text = index > 0 && parts[index - 1].is_text() && !parts[index].is_text();
             if ends_text {
                 bytes_written += session.write(&std::mem::take(&mut bytes)).await?;
-                pause_before_enter(&session, enter_delay).await;
+                pause_before_enter(&*session, enter_delay).await;
             }
             bytes.extend_from_slice(piece);
         }
         if !bytes.is_empty() {
             bytes_written += session.write(&bytes).await?;
         }
-        Ok(Answer { bytes_written, sent: pieces.into_iter().map(|(_, name)| name).collect() })
+        let modes_known = known.is_none().then_some(false);
+        Ok(Answer { bytes_written, modes_known, sent: pieces.into_iter().map(|(_, name)| name).collect() })
     }
 }
 
@@ -140,7 +146,7 @@ impl Part {
     }
 
     /// The bytes, and what to call them in the answer.
-    fn encode(&self, session: &Session, modes: &Modes) -> Result<(Vec<u8>, String)> {
+    fn encode(&self, session: &dyn Source, modes: &Modes) -> Result<(Vec<u8>, String)> {
         Ok(match self {
             Self::Key { name, key } => (keys::encode(key, &KeyModes::from(modes)), name.clone()),
             Self::Text(text) => (typed(text, modes), format!("text ({} characters)", text.chars().count())),
@@ -226,8 +232,11 @@ impl MouseAction {
         Ok(Self { kind, button, at })
     }
 
-    fn encode(&self, session: &Session, modes: &Modes) -> Result<(Vec<u8>, String)> {
-        let screen = session.screen();
+    fn encode(&self, session: &dyn Source, modes: &Modes) -> Result<(Vec<u8>, String)> {
+        let Some(screen) = session.screen() else {
+            let problem = "a desktop app does not tell whether its program takes the mouse; use keys";
+            return Err(Error::invalid("mouse", problem));
+        };
         let (row, col) = match &self.at {
             At::Cell { row, col } => cell(*row, *col, screen.size)?,
             At::Text { text, row } => place_of(&screen, text, *row)?,

@@ -4,17 +4,18 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::Tools;
 use super::envelope::{Failure, Outcome, failed};
 use super::params::Params;
 use super::typing::{enter_delay, guard_forms, pause_before_enter};
+use super::{Target, Tools};
 use crate::error::{Error, Result};
-use crate::session::{Session, input};
+use crate::session::input;
+use crate::session::source::Source;
 
 pub(super) const PARAMS: &[&str] = &["session_id", "data", "escapes", "enter_delay_ms"];
 
 pub(super) struct Request {
-    session: Session,
+    session: Target,
     line: Line,
 }
 
@@ -27,12 +28,12 @@ pub(super) struct Line {
 impl Request {
     pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         // A session that nobody knows is told first.
-        let session = tools.session(params)?;
+        let session = tools.target(params)?;
         Ok(Self { session, line: Line::read(params)? })
     }
 
     pub(super) async fn run(self) -> Outcome {
-        self.line.type_into(&self.session).await
+        self.line.type_into(&*self.session).await
     }
 }
 
@@ -47,7 +48,7 @@ impl Line {
     }
 
     /// Text and Enter are two writes: programs take a burst for a paste.
-    pub(super) async fn type_into(self, session: &Session) -> Outcome {
+    pub(super) async fn type_into(self, session: &dyn Source) -> Outcome {
         let Self { text: line, enter_delay } = self;
         let typed = if line.is_empty() { Ok(0) } else { session.write(line.as_bytes()).await };
         let typed = match typed {

@@ -45,8 +45,8 @@ impl Request {
             ("resolved_session_id".to_owned(), json!(record.session_id)),
             ("resolved_session".to_owned(), json!(record)),
         ]);
-        let sent = match tools.session_named(&id) {
-            Ok(session) => line.type_into(&session).await,
+        let sent = match tools.target_named(&id) {
+            Ok(session) => line.type_into(&*session).await,
             Err(error) => Err(Failure::from(error)),
         };
         match sent {

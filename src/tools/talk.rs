@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::Tools;
 use super::params::Params;
 use super::typing::guard_forms;
+use super::{Target, Tools};
 use crate::config::LONGEST_TALK;
 use crate::error::{Error, Result};
+use crate::session::input;
 use crate::session::sentinel::check_token;
 use crate::session::talk::{OnTimeout, TalkRequest};
-use crate::session::{Session, input};
 
 pub(super) const PARAMS: &[&str] =
     &["session_id", "command", "sentinel", "timeout_ms", "max_chars", "escapes", "raw", "on_timeout"];
@@ -24,7 +24,7 @@ pub(super) const MAX_CHARS_CAP: usize = 200_000;
 const ON_TIMEOUT: [(&str, OnTimeout); 2] = [("leave", OnTimeout::Leave), ("interrupt", OnTimeout::Interrupt)];
 
 pub(super) struct Request {
-    session: Session,
+    session: Target,
     talk: TalkRequest,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Answer {
 impl Request {
     pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         let given = params.text("command")?.filter(|command| !command.trim().is_empty());
-        let session = tools.session(params)?;
+        let session = tools.target(params)?;
         let given = given.ok_or(Error::MissingParam("command"))?;
         let command = if params.flag("escapes", false)? { input::unescape(given) } else { given.to_owned() };
         guard_forms(&[given, &command])?;

@@ -5,10 +5,10 @@
 use kpty_emulator::{Buffer, Loss, MarkerId, Mode, Request as ScreenRead, Which};
 use serde::Serialize;
 
-use super::Tools;
 use super::params::Params;
+use super::{Target, Tools};
 use crate::error::{Error, Result};
-use crate::session::{Session, View};
+use crate::session::View;
 
 pub(super) const PARAMS: &[&str] =
     &["session_id", "mode", "max_lines", "max_chars", "merge_wrapped", "marker_id", "from_line", "until_line", "which"];
@@ -38,7 +38,7 @@ const WORDS: [(&str, Word); 5] = [
 ];
 
 pub(super) struct Request {
-    session: Session,
+    session: Target,
     read: ScreenRead,
 }
 
@@ -50,8 +50,8 @@ pub(super) struct Answer {
     /// Of a range, only those of lines that were looked at.
     dropped_chars: usize,
     dropped_lines: usize,
-    cursor_line: u64,
-    viewport_y: u64,
+    cursor_line: Option<u64>,
+    viewport_y: Option<u64>,
     rows: u16,
     cols: u16,
     buffer_type: &'static str,
@@ -61,11 +61,11 @@ pub(super) struct Answer {
     first_line: u64,
     next_line: u64,
     oldest_line: u64,
-    cursor: Cell,
+    cursor: Option<Cell>,
     line_numbers: Vec<u64>,
-    /// Lines that came and went unseen since the marker.
+    /// Lines that came and went unseen since the marker; null where nobody can tell.
     #[serde(skip_serializing_if = "Option::is_none")]
-    missed_lines: Option<u64>,
+    missed_lines: Option<Option<u64>>,
     /// Why they went.
     #[serde(skip_serializing_if = "Option::is_none")]
     loss: Option<&'static str>,
@@ -83,7 +83,7 @@ struct Cell {
 impl Request {
     pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         tools.may_read_screens()?;
-        let session = tools.session(params)?;
+        let session = tools.target(params)?;
         let marker = params.number("marker_id")?;
         let (from, until) = (params.number("from_line")?, params.number("until_line")?);
         let default = if from.is_some() { Word::Range } else { Word::Tail };
@@ -106,26 +106,26 @@ impl Request {
         Ok(Self { session, read })
     }
 
-    pub(super) fn run(self) -> Answer {
+    pub(super) async fn run(self) -> Result<Answer> {
         match self.read.mode {
-            Mode::Range { from, until } => self.range(from, until),
-            _ => answer(self.session.view(&self.read)),
+            Mode::Range { from, until } => self.range(from, until).await,
+            _ => Ok(answer(self.session.view(&self.read).await?)),
         }
     }
 
     /// A range is read on from its beginning: whoever asks for lines from 100 on wants line 100. No more is looked at
     /// than fits the answer.
-    fn range(&self, from: u64, until: Option<u64>) -> Answer {
+    async fn range(&self, from: u64, until: Option<u64>) -> Result<Answer> {
         let max_lines = self.read.max_lines.unwrap_or(MAX_LINES);
         let ends = ScreenRead { mode: Mode::Tail, max_lines: Some(0), ..self.read };
-        let ends = self.session.view(&ends).answer;
+        let ends = self.session.view(&ends).await?.answer;
         let from = from.max(ends.oldest_line);
         let end = until.unwrap_or(u64::MAX).min(ends.next_line);
         let mode = Mode::Range { from, until: Some(end.min(from.saturating_add(max_lines as u64))) };
         let read = ScreenRead { mode, max_lines: None, max_chars: None, ..self.read };
-        let mut answer = answer(self.session.view(&read));
+        let mut answer = answer(self.session.view(&read).await?);
         answer.keep_head(max_lines, self.read.max_chars.unwrap_or(MAX_CHARS), from, end);
-        answer
+        Ok(answer)
     }
 }
 
@@ -135,25 +135,25 @@ fn known_marker(id: u64) -> Result<MarkerId> {
 }
 
 fn answer(view: View) -> Answer {
-    let View { answer: read, top_line } = view;
+    let View { answer: read, top_line, cursor_line, cursor } = view;
     Answer {
         lines: read.lines().map(str::to_owned).collect(),
         truncated: read.truncated,
         dropped_chars: read.dropped_chars,
         dropped_lines: read.dropped_lines,
-        cursor_line: read.cursor_line,
+        cursor_line,
         viewport_y: top_line,
         rows: read.size.rows(),
         cols: read.size.cols(),
         buffer_type: buffer_name(read.buffer),
         marker_id: read.delta.map(|delta| delta.marker.get()),
-        marker_line: read.delta.map(|_| read.cursor_line),
+        marker_line: cursor_line.filter(|_| read.delta.is_some()),
         marker_disposed: read.delta.is_some_and(|delta| delta.marker_disposed),
         first_line: read.first_line,
         next_line: read.next_line,
         oldest_line: read.oldest_line,
-        cursor: Cell { row: read.cursor.row, col: read.cursor.col },
-        missed_lines: read.delta.and_then(|delta| delta.missed_lines),
+        cursor: cursor.map(|cursor| Cell { row: cursor.row, col: cursor.col }),
+        missed_lines: read.delta.map(|delta| delta.missed_lines),
         loss: read.delta.and_then(|delta| delta.loss).map(|loss| match loss {
             Loss::Limit => "limit",
             Loss::Cleared => "cleared",

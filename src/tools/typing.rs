@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::params::Params;
 use crate::error::{Error, Result};
 use crate::guard;
-use crate::session::Session;
+use crate::session::source::Source;
 
 /// Programs with a composer take an Enter that comes in a burst for a pasted newline.
 const ENTER_DELAY: Duration = Duration::from_millis(150);
@@ -32,7 +32,7 @@ pub(super) fn enter_delay(params: &mut Params<'_>) -> Result<Option<Duration>> {
 }
 
 /// Waits between text and Enter: as long as asked for, else only where a program other than a shell reads key by key.
-pub(super) async fn pause_before_enter(session: &Session, asked: Option<Duration>) {
+pub(super) async fn pause_before_enter(session: &dyn Source, asked: Option<Duration>) {
     let pause = match asked {
         Some(pause) => pause,
         None if session.reads_keys() => ENTER_DELAY,

@@ -10,10 +10,9 @@ use super::envelope::ExitFields;
 use super::params::Params;
 use super::talk::{MAX_CHARS_CAP, millis};
 use super::text::{clip_around, end_of};
-use super::{Caller, Tools};
+use super::{Caller, Target, Tools};
 use crate::config::LONGEST_TALK;
 use crate::error::{Error, Result};
-use crate::session::Session;
 use crate::session::search::Pattern;
 use crate::session::wait::{Ending, WaitRequest};
 
@@ -43,7 +42,7 @@ const LINE_CHARS: usize = 500;
 const TAIL_CHARS: usize = 1_000;
 
 pub(super) struct Request {
-    session: Session,
+    session: Target,
     wait: WaitRequest,
     max_chars: usize,
 }
@@ -72,7 +71,7 @@ pub(super) struct Answer {
 
 impl Request {
     pub(super) fn read(params: &mut Params<'_>, tools: &Tools, caller: &Caller) -> Result<Self> {
-        let session = tools.session(params)?;
+        let session = tools.target(params)?;
         let ignore_case = params.flag("ignore_case", false)?;
         let named = pattern(params, ("text", "regex"), ignore_case)?;
         let gone = pattern(params, ("gone_text", "gone_regex"), ignore_case)?;
@@ -127,7 +126,7 @@ impl Request {
             answer.line = Some(line);
         }
         // Also when something else ended the wait: what the command has printed so far is what was waited for.
-        answer.command = wait.command.and_then(|id| Ran::of(&session, id, max_chars));
+        answer.command = wait.command.and_then(|id| Ran::of(&*session, id, max_chars));
         Ok(answer)
     }
 }

@@ -120,8 +120,8 @@ fn local_and_desktop_sessions_stand_side_by_side() {
     assert_eq!(get(&server, "/v1/pty/sessions?source=cloud"), none);
     let list = server.done("list", json!({}));
     assert_eq!(list["by_source"], json!({ "local": 1, "desktop": 1 }));
-    let (answer, is_error) = server.call("talk", json!({ "session_id": "desk-1", "command": "true" }));
-    assert_eq!((is_error, &answer["error_code"]), (true, &json!("PTY_NOT_AVAILABLE")));
+    let (answer, is_error) = server.call("kill", json!({ "session_id": "desk-1" }));
+    assert_eq!((is_error, &answer["error_code"]), (true, &json!("DESKTOP_KILL_DISABLED")));
     // A local session is nobody else's to make, to replace or to unregister.
     let stolen = register(&server, json!({ "session_id": id, "desktop_url": BRIDGE }));
     let said = format!("Invalid session_id: {id} is a local session of this server");

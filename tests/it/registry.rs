@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(45);
 /// A desktop session with an agent and a label.
 fn register(rig: &Rig, id: &str, agent: &str, label: &str) {
     let owner = Owner { agent_id: Some(agent.to_owned()), label: Some(label.to_owned()), ..Owner::default() };
-    let (session_id, desktop_url) = (id.to_owned(), "http://127.0.0.1:8201".to_owned());
+    let (session_id, desktop_url) = (id.to_owned(), "http://127.0.0.1:9".to_owned());
     let given = Registration { session_id, desktop_url, owner, ..Registration::default() };
     rig.tools.registry().register_desktop(given).expect("a good entry");
 }
@@ -165,8 +165,9 @@ async fn a_line_goes_to_the_agent_and_to_nobody_else() {
         rig.fails(send(more), code).await;
     }
     register(&rig, "desk-1", "far", "Desk");
-    let body = rig.fails(send(json!({ "data": "x", "agent_id": "far" })), ErrorCode::PtyNotAvailable).await;
-    assert!(body["message"].as_str().expect("a message").contains("desktop sessions are not connected yet"), "{body}");
+    let unreachable = ErrorCode::PtyDesktopRequestError;
+    let body = rig.fails(send(json!({ "data": "x", "agent_id": "far" })), unreachable).await;
+    assert_eq!(body["send_result"]["error_code"], unreachable.as_str());
     assert_eq!((&body["resolved_session_id"], &body["send_result"]["ok"]), (&json!("desk-1"), &json!(false)));
     rig.end().await;
 }
@@ -229,7 +230,7 @@ async fn both_sources_are_listed_with_owners_and_leaders() {
     assert!(sessions[0].get("stale").is_none() && sessions[2].get("stale").is_none(), "{list}");
     assert_eq!(
         (&sessions[2]["source"], &sessions[2]["desktop_url"]),
-        (&json!("desktop"), &json!("http://127.0.0.1:8201"))
+        (&json!("desktop"), &json!("http://127.0.0.1:9"))
     );
     // A desktop that has not been heard of for an hour.
     let mut silent = rig.tools.registry().records().pop().expect("the desktop session");
@@ -240,18 +241,27 @@ async fn both_sources_are_listed_with_owners_and_leaders() {
     assert_eq!((&list["sessions"][3]["session_id"], &list["sessions"][3]["stale"]), (&json!("desk-2"), &json!(true)));
     rig.tools.registry().heartbeat(&SessionId::named("desk-2"));
     assert!(rig.call(json!({ "action": "list" })).await["sessions"][3].get("stale").is_none());
-    // Every action that needs the desktop says the same.
-    for action in
-        ["talk", "send_line", "send_keys", "wait", "read", "term_read", "search", "commands", "resize", "kill"]
-    {
+    // Every action that needs the desktop says that nobody is there, or that it is the desktop's business.
+    for (action, code) in [
+        ("talk", ErrorCode::PtyDesktopRequestError),
+        ("send_line", ErrorCode::PtyDesktopRequestError),
+        ("send_keys", ErrorCode::PtyDesktopRequestError),
+        ("wait", ErrorCode::PtyDesktopRequestError),
+        ("read", ErrorCode::PtyDesktopRequestError),
+        ("term_read", ErrorCode::PtyDesktopRequestError),
+        ("search", ErrorCode::PtyDesktopRequestError),
+        ("screenshot", ErrorCode::PtyNotAvailable),
+        ("resize", ErrorCode::DesktopResizeDisabled),
+        ("kill", ErrorCode::DesktopKillDisabled),
+    ] {
         let arguments = json!({
             "action": action, "session_id": "desk-1", "command": "true", "data": "x", "text": "x", "cols": 9, "rows": 9,
         });
-        let body = rig.fails(arguments, ErrorCode::PtyNotAvailable).await;
-        let message = body["message"].as_str().expect("a message");
-        assert!(message.contains("desktop sessions are not connected yet"), "{action}: {message}");
-        assert_eq!(body["details"], json!({ "session_id": "desk-1", "source": "desktop" }));
+        let body = rig.fails(arguments, code).await;
+        assert_eq!(body["details"]["source"], "desktop", "{action}");
     }
+    let none = rig.call(json!({ "action": "commands", "session_id": "desk-1" })).await;
+    assert_eq!(none["count"], 0, "nothing was typed");
     rig.end().await;
 }
 
@@ -266,7 +276,7 @@ async fn the_life_of_a_session_is_told() {
     assert_eq!((record.session_id.as_str(), record.source), (shell.id.as_str(), Source::Local));
     let refused = registry.register_desktop(Registration {
         session_id: shell.id.clone(),
-        desktop_url: "http://127.0.0.1:8201".to_owned(),
+        desktop_url: "http://127.0.0.1:9".to_owned(),
         ..Registration::default()
     });
     refused.expect_err("the name of a local session");

@@ -1,0 +1,222 @@
+//! Calls to the HTTP service of a desktop app. The only place that knows how a bridge is reached.
+//!
+//! What a bridge answers is believed in nothing: it may hang, fail, talk nonsense, never stop talking or hang up. Each
+//! of these ends the one call that met it. Nothing is asked twice here, since a bridge types what it is told to type.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::wire::{self, Look, Question};
+use crate::error::{DesktopFault, DesktopTrouble, Error, Result};
+use crate::ids::SessionId;
+
+/// The longest body that is taken, in bytes. What it says of its own length counts for nothing.
+const MAX_BODY: usize = 8 << 20;
+/// How long a connection may take.
+const CONNECT_LIMIT: Duration = Duration::from_secs(2);
+/// A look at the text.
+const BUFFER_LIMIT: Duration = Duration::from_secs(10);
+/// Typing.
+const WRITE_LIMIT: Duration = Duration::from_secs(5);
+/// What a bridge may take beyond the time that it was told to take.
+const GRACE: Duration = Duration::from_secs(5);
+/// The longest that a bridge collects raw output.
+const LONGEST_READ: Duration = Duration::from_secs(5);
+/// Who leads, who is there, and whether anybody is.
+const SHORT_LIMIT: Duration = Duration::from_secs(2);
+/// Unused connections that are kept for each bridge, and for how long: less than the 5 s that bridges keep theirs.
+const IDLE_CONNECTIONS: usize = 8;
+const IDLE_TIME: Duration = Duration::from_secs(4);
+/// Characters of a bridge's own words in an error.
+const SAID_CHARS: usize = 300;
+
+/// Speaks to bridges; one for all of them.
+#[derive(Debug, Default)]
+pub(super) struct Client {
+    http: OnceLock<Option<reqwest::Client>>,
+}
+
+/// One call.
+struct Call<'a> {
+    url: &'a str,
+    path: &'static str,
+    query: Option<(&'static str, &'a str)>,
+    body: Option<Value>,
+    limit: Duration,
+}
+
+impl Client {
+    /// What the terminal shows.
+    pub(super) async fn buffer(&self, url: &str, session: &SessionId, question: Question) -> Result<Look> {
+        let body = json!({
+            "session_id": session.as_str(),
+            "mode": question.mode(),
+            "max_lines": question.max_lines(),
+            "merge_wrapped": true,
+            "marker_id": null,
+        });
+        let call = Call { url, path: "/pty/buffer", query: None, body: Some(body), limit: BUFFER_LIMIT };
+        let answer = self.ask(&call).await?;
+        wire::look(&answer, question).map_err(|problem| call.fault(DesktopTrouble::NotJson, problem))
+    }
+
+    /// Types text.
+    pub(super) async fn write(&self, url: &str, session: &SessionId, data: &str) -> Result<()> {
+        let body = json!({ "session_id": session.as_str(), "data": data });
+        let call = Call { url, path: "/pty/write", query: None, body: Some(body), limit: WRITE_LIMIT };
+        self.ask(&call).await.map(drop)
+    }
+
+    /// Raw output: what comes within this time, or all that is kept.
+    pub(super) async fn read(&self, url: &str, session: &SessionId, wait: Duration) -> Result<String> {
+        let wait = wait.min(LONGEST_READ);
+        let body = json!({ "session_id": session.as_str(), "timeout_ms": wait.as_millis() as u64 });
+        let call = Call { url, path: "/pty/read", query: None, body: Some(body), limit: wait + GRACE };
+        let answer = self.ask(&call).await?;
+        Ok(answer.get("output").and_then(Value::as_str).unwrap_or_default().to_owned())
+    }
+
+    /// The terminals that there are.
+    pub(super) async fn list(&self, url: &str) -> Result<Vec<wire::Terminal>> {
+        let call = Call { url, path: "/pty/list", query: None, body: None, limit: SHORT_LIMIT };
+        let answer = self.ask(&call).await?;
+        wire::terminals(&answer).ok_or_else(|| call.fault(DesktopTrouble::NotJson, "it names no sessions".to_owned()))
+    }
+
+    /// Whether this terminal is the leader's; `None` where nobody leads.
+    pub(super) async fn is_leader(&self, url: &str, session: &str) -> Result<Option<bool>> {
+        let query = Some(("session_id", session));
+        let call = Call { url, path: "/pty/is-leader", query, body: None, limit: SHORT_LIMIT };
+        let answer = self.ask(&call).await?;
+        Ok(wire::field(&answer, "is_leader", "isLeader").and_then(Value::as_bool))
+    }
+
+    /// How the bridge is.
+    pub(super) async fn health(&self, url: &str) -> Result<Map<String, Value>> {
+        self.ask(&Call { url, path: "/health", query: None, body: None, limit: SHORT_LIMIT }).await
+    }
+
+    /// The agent that leads, as a gateway knows it.
+    pub(super) async fn gateway_leader(&self, url: &str) -> Result<Option<String>> {
+        let call = Call { url, path: "/v1/agents/leader", query: None, body: None, limit: SHORT_LIMIT };
+        match self.ask(&call).await {
+            Ok(agent) => {
+                let agent = agent.get("agent").and_then(Value::as_object).unwrap_or(&agent);
+                Ok(wire::field(agent, "agent_id", "agentId").and_then(Value::as_str).map(str::to_owned))
+            }
+            // Nobody leads.
+            Err(Error::Desktop(fault)) if fault.status == Some(404) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The answer to a call that must be a success.
+    async fn ask(&self, call: &Call<'_>) -> Result<Map<String, Value>> {
+        let answer = self.ask_any(call).await?;
+        if answer.get("ok").and_then(Value::as_bool) == Some(false) {
+            return Err(call.fault(DesktopTrouble::Refused, said(&answer)));
+        }
+        Ok(answer)
+    }
+
+    /// The answer to a call: an object with a status of success.
+    async fn ask_any(&self, call: &Call<'_>) -> Result<Map<String, Value>> {
+        let asked = tokio::time::timeout(call.limit, self.exchange(call)).await;
+        asked.unwrap_or_else(|_| Err(call.fault(DesktopTrouble::Timeout, String::new())))
+    }
+
+    async fn exchange(&self, call: &Call<'_>) -> Result<Map<String, Value>> {
+        let unreachable = |error: reqwest::Error| {
+            let trouble = if error.is_timeout() { DesktopTrouble::Timeout } else { DesktopTrouble::Unreachable };
+            call.fault(trouble, reason(&error))
+        };
+        let address = format!("{}{}", call.url, call.path);
+        let mut address = reqwest::Url::parse(&address)
+            .map_err(|error| call.fault(DesktopTrouble::Unreachable, format!("{address}: {error}")))?;
+        if let Some((name, value)) = call.query {
+            address.query_pairs_mut().append_pair(name, value);
+        }
+        let http = self.http().ok_or_else(|| {
+            call.fault(DesktopTrouble::Unreachable, "no HTTP client can be made on this machine".to_owned())
+        })?;
+        let request = match &call.body {
+            Some(body) => http.post(address).json(body),
+            None => http.get(address),
+        };
+        let mut response = request.send().await.map_err(unreachable)?;
+        let status = response.status();
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
+            if body.len() + chunk.len() > MAX_BODY {
+                let problem = format!("its answer is longer than {} MiB", MAX_BODY >> 20);
+                return Err(call.fault(DesktopTrouble::Refused, problem));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        let answer = serde_json::from_slice(&body);
+        if !status.is_success() {
+            let said = match &answer {
+                Ok(Value::Object(answer)) if is_disabled(answer) => return Err(Error::TermReadDisabled),
+                Ok(Value::Object(answer)) => said(answer),
+                _ => clip(&String::from_utf8_lossy(&body)),
+            };
+            let Error::Desktop(mut fault) = call.fault(DesktopTrouble::Refused, format!("{status}: {said}")) else {
+                return Err(Error::Server(said));
+            };
+            fault.status = Some(status.as_u16());
+            return Err(Error::Desktop(fault));
+        }
+        match answer {
+            Ok(Value::Object(answer)) => Ok(answer),
+            Ok(_) => Err(call.fault(DesktopTrouble::NotJson, "not an object".to_owned())),
+            Err(error) => Err(call.fault(DesktopTrouble::NotJson, error.to_string())),
+        }
+    }
+
+    /// A proxy for the outside world has no business here, and a bridge has no business sending us elsewhere.
+    fn http(&self) -> Option<&reqwest::Client> {
+        let build = || {
+            let builder = reqwest::Client::builder()
+                .no_proxy()
+                .redirect(reqwest::redirect::Policy::none())
+                .connect_timeout(CONNECT_LIMIT)
+                .pool_max_idle_per_host(IDLE_CONNECTIONS)
+                .pool_idle_timeout(IDLE_TIME);
+            builder.build().ok()
+        };
+        self.http.get_or_init(build).as_ref()
+    }
+}
+
+impl Call<'_> {
+    fn fault(&self, trouble: DesktopTrouble, problem: String) -> Error {
+        let (asked, url) = (self.path, self.url.to_owned());
+        Error::Desktop(Box::new(DesktopFault { asked, url, trouble, problem, status: None, command: None }))
+    }
+}
+
+/// The innermost reason: the outer ones only say that there was one.
+fn reason(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    clip(&cause.to_string())
+}
+
+/// The bridge does not show screens.
+fn is_disabled(answer: &Map<String, Value>) -> bool {
+    wire::field(answer, "error_code", "errorCode").and_then(Value::as_str) == Some("TERM_READ_DISABLED")
+}
+
+/// What a bridge says of its failure.
+fn said(answer: &Map<String, Value>) -> String {
+    let text = ["error", "message", "detail"].iter().find_map(|name| answer.get(*name)?.as_str());
+    clip(text.unwrap_or("it does not say why"))
+}
+
+fn clip(text: &str) -> String {
+    text.chars().take(SAID_CHARS).collect()
+}

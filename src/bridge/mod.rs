@@ -1,0 +1,247 @@
+//! Terminals of desktop apps, reached through their HTTP bridge: [`Desktop`] is the handle that tools hold.
+//!
+//! A bridge pushes nothing, so here, and only here, is polled: while somebody waits, and slower the longer nothing
+//! happens. What was seen is kept for each session, within bounds, so that lines have numbers and deltas are exact.
+
+mod client;
+mod commands;
+mod leaders;
+mod look;
+mod talk;
+mod text;
+mod transcript;
+mod verify;
+mod wait;
+mod wire;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use kpty_emulator::{Modes, Request, Screen, Size};
+
+pub use leaders::LeaderQuestion;
+
+use crate::error::{Error, Result};
+use crate::guard::Redactor;
+use crate::ids::{CommandId, SessionId};
+use crate::model::{ExitInfo, SessionRecord};
+use crate::session::search::{SearchAnswer, SearchRequest};
+use crate::session::source::Source;
+use crate::session::talk::{TalkAnswer, TalkRequest};
+use crate::session::wait::{WaitAnswer, WaitRequest};
+use crate::session::{Command, Output, View};
+use client::Client;
+use commands::Commands;
+use leaders::LeaderCache;
+use text::Text;
+
+/// Sessions of which something is remembered; who was not asked for the longest time is forgotten first.
+const MAX_REMEMBERED: usize = 64;
+/// Bytes that are typed with one call.
+const WRITE_PIECE: usize = 16 << 10;
+
+/// All desktops that this server reaches; clones are the same.
+#[derive(Clone, Default)]
+pub struct Bridges {
+    client: Arc<Client>,
+    sessions: Arc<Mutex<HashMap<SessionId, Desktop>>>,
+    leaders: Arc<LeaderCache>,
+}
+
+/// A terminal of a desktop app; clones are the same terminal.
+#[derive(Clone)]
+pub struct Desktop {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    id: SessionId,
+    url: String,
+    /// Another terminal of the same name was registered at another time.
+    created_at: String,
+    cli_type: String,
+    client: Arc<Client>,
+    redactor: Arc<Redactor>,
+    /// Held by the `talk` that may type.
+    turn: tokio::sync::Mutex<()>,
+    /// Held by who looks: a bridge may mix up the answers to two looks at the same terminal.
+    looks: tokio::sync::Mutex<()>,
+    state: Mutex<State>,
+}
+
+/// What is known of a terminal.
+struct State {
+    text: Text,
+    commands: Commands,
+    /// When something was last seen to be different.
+    last_change: Instant,
+    /// When somebody last asked.
+    last_use: Instant,
+    /// The desktop said that its program has ended.
+    exit: Option<ExitInfo>,
+    /// Somebody typed text without Enter.
+    has_typed: bool,
+}
+
+impl Bridges {
+    /// The terminal of a registered desktop session, with what was seen of it before.
+    pub fn session(&self, record: &SessionRecord) -> Desktop {
+        let id = SessionId::named(&record.session_id);
+        let url = record.desktop_url.as_deref().unwrap_or_default();
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = sessions.get(&id);
+        let is_same = |desktop: &&Desktop| desktop.shared.url == url && desktop.shared.created_at == record.created_at;
+        if let Some(desktop) = known.filter(is_same) {
+            desktop.lock().last_use = Instant::now();
+            return desktop.clone();
+        }
+        if sessions.len() >= MAX_REMEMBERED {
+            let oldest = sessions.iter().min_by_key(|(_, desktop)| desktop.lock().last_use).map(|(id, _)| id.clone());
+            oldest.map(|id| sessions.remove(&id));
+        }
+        let desktop = Desktop::new(id.clone(), url, record, Arc::clone(&self.client));
+        sessions.insert(id, desktop.clone());
+        desktop
+    }
+}
+
+impl Desktop {
+    fn new(id: SessionId, url: &str, record: &SessionRecord, client: Arc<Client>) -> Self {
+        let now = Instant::now();
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let state = State {
+            text: Text::new(since_epoch.as_millis() as u64),
+            commands: Commands::default(),
+            last_change: now,
+            last_use: now,
+            exit: None,
+            has_typed: false,
+        };
+        Self {
+            shared: Arc::new(Shared {
+                id,
+                url: url.to_owned(),
+                created_at: record.created_at.clone(),
+                cli_type: record.cli_type.clone(),
+                client,
+                redactor: Arc::new(Redactor::new([])),
+                turn: tokio::sync::Mutex::default(),
+                looks: tokio::sync::Mutex::default(),
+                state: Mutex::new(state),
+            }),
+        }
+    }
+
+    /// The lock is short and never held across an await; what a panic left behind is still the newest there is.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Types text. A caller that goes away does not stop it in the middle.
+    async fn type_text(&self, text: String) -> Result<()> {
+        let desktop = self.clone();
+        let typing = tokio::spawn(async move {
+            let Shared { client, url, id, .. } = &*desktop.shared;
+            let mut rest = text.as_str();
+            while !rest.is_empty() {
+                let (piece, after) = rest.split_at(rest.floor_char_boundary(WRITE_PIECE.min(rest.len())));
+                client.write(url, id, piece).await?;
+                rest = after;
+            }
+            Ok(())
+        });
+        typing.await.unwrap_or_else(|error| Err(Error::Server(error.to_string())))
+    }
+}
+
+#[async_trait]
+impl Source for Desktop {
+    fn id(&self) -> &SessionId {
+        &self.shared.id
+    }
+
+    async fn view(&self, request: &Request) -> Result<View> {
+        self.look_for(request).await?;
+        let mut state = self.lock();
+        let answer = state.text.read(request, &self.shared.redactor);
+        let cursor_line = state.text.main.cursor_line().filter(|_| answer.buffer == kpty_emulator::Buffer::Main);
+        Ok(View { answer, top_line: state.text.top_line(), cursor_line, cursor: None })
+    }
+
+    async fn read_raw(&self, max_bytes: usize, timeout: Duration) -> Result<String> {
+        let Shared { client, url, id, redactor, .. } = &*self.shared;
+        let output = client.read(url, id, timeout).await?;
+        let masked = redactor.redact(&output);
+        let from = masked.ceil_char_boundary(masked.len().saturating_sub(max_bytes));
+        Ok(masked[from..].to_owned())
+    }
+
+    async fn first_output(&self, _timeout: Duration) {}
+
+    async fn write(&self, bytes: &[u8]) -> Result<usize> {
+        {
+            let mut state = self.lock();
+            if bytes.iter().any(|byte| matches!(byte, 0x03 | 0x1a | 0x1c)) {
+                state.commands.interrupt();
+            }
+            // Enter, Ctrl-C, Ctrl-D, Ctrl-U and the like leave nothing on the line.
+            let leaves = !matches!(bytes.last(), Some(b'\r' | b'\n' | 0x03 | 0x04 | 0x15 | 0x1a | 0x1c) | None);
+            state.has_typed = leaves;
+        }
+        self.type_text(String::from_utf8_lossy(bytes).into_owned()).await?;
+        Ok(bytes.len())
+    }
+
+    async fn talk(&self, request: TalkRequest) -> Result<TalkAnswer> {
+        self.run(request).await
+    }
+
+    async fn wait(&self, request: &WaitRequest) -> Result<WaitAnswer> {
+        self.wait_for(request).await
+    }
+
+    async fn search(&self, request: SearchRequest) -> Result<SearchAnswer> {
+        self.look_for(&Request::new(kpty_emulator::Mode::Full)).await?;
+        Ok(crate::session::search::search(self, &request))
+    }
+
+    fn commands(&self) -> Vec<Command> {
+        self.lock().commands.all()
+    }
+
+    fn command(&self, id: CommandId) -> Option<Command> {
+        self.lock().commands.get(id)
+    }
+
+    fn output_of(&self, id: CommandId, max_chars: usize) -> Option<Output> {
+        let state = self.lock();
+        state.commands.output_of(id, &state.text, max_chars, &self.shared.redactor)
+    }
+
+    fn redactor(&self) -> Arc<Redactor> {
+        Arc::clone(&self.shared.redactor)
+    }
+
+    /// Nobody tells who reads; a burst is taken for a paste by some of those who might.
+    fn reads_keys(&self) -> bool {
+        true
+    }
+
+    fn modes(&self) -> Option<Modes> {
+        None
+    }
+
+    fn screen(&self) -> Option<Screen> {
+        None
+    }
+
+    fn exit(&self) -> Option<ExitInfo> {
+        self.lock().exit
+    }
+
+    fn resize(&self, _size: Size) -> Result<()> {
+        Err(Error::DesktopResizeDisabled(self.shared.id.clone()))
+    }
+}
