@@ -111,13 +111,13 @@ impl Attributes {
     }
 
     /// The set as a number below 2048.
-    pub(crate) fn bits(self) -> u16 {
+    pub fn bits(self) -> u16 {
         self.0
     }
 
-    /// The reverse of [`Attributes::bits`].
-    pub(crate) fn from_bits(bits: u16) -> Self {
-        Self(bits)
+    /// The reverse of [`Attributes::bits`]; bits that mean nothing are left out.
+    pub fn from_bits(bits: u16) -> Self {
+        Self(bits & ((1 << 11) - 1))
     }
 
     /// True when no attribute is set.

@@ -137,6 +137,25 @@ impl Client {
         }
     }
 
+    /// A link that lets one browser in.
+    pub(super) async fn link(&self) -> Result<String> {
+        let request = self.http.post(format!("{}/ui/link", self.url)).timeout(ANSWER_PATIENCE).json(&json!({}));
+        let request = match &self.token {
+            Some(token) => request.bearer_auth(token.as_str()),
+            None => request,
+        };
+        let response = request.send().await.map_err(|error| self.problem(&error))?;
+        let status = response.status();
+        let body: Value = response.json().await.map_err(|error| self.problem(&error))?;
+        match body.get("path").and_then(Value::as_str) {
+            Some(path) => Ok(format!("{}{path}", self.url)),
+            None => {
+                let said = body.get("error").and_then(Value::as_str).unwrap_or("it has no page for people");
+                Err(Error::Server(format!("{} refused the request ({status}): {said}", self.url)))
+            }
+        }
+    }
+
     /// Asks for an action that ends at once.
     pub(super) async fn call(&self, action: &str, parameters: Value) -> Result<Answer> {
         self.call_for(Duration::ZERO, action, parameters).await

@@ -10,6 +10,7 @@ mod input;
 mod look;
 mod mcp;
 mod mcp_config;
+mod open;
 mod print;
 mod progress;
 mod remote;
@@ -86,6 +87,8 @@ enum Command {
     Resize(sessions::ResizeArguments),
     /// End a session and everything in it.
     Kill(sessions::KillArguments),
+    /// Open the page for people in a browser.
+    Open(open::OpenArguments),
     /// Say whether a server runs, and where.
     Status(status::StatusArguments),
     /// End a running server and its sessions.
@@ -164,6 +167,7 @@ fn carry_out(command: Command) -> Result<Outcome, Failure> {
         Command::Commands(arguments) => ask(look::commands(arguments)),
         Command::Resize(arguments) => ask(sessions::resize(arguments)),
         Command::Kill(arguments) => ask(sessions::kill(arguments)),
+        Command::Open(arguments) => ask(open::open(arguments)),
         Command::Status(arguments) => ask(status::status(arguments)),
         Command::Stop(arguments) => ask(status::stop(arguments)),
         Command::Doctor(arguments) => ask(doctor::doctor(arguments)),

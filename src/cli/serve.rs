@@ -91,6 +91,10 @@ async fn serve(config: Config, settings: &ServerSettings) -> Result<(), Error> {
     if let Some(bridge) = server.bridge_address() {
         print::problem(&format!("bridge on http://{bridge}"));
     }
+    print::problem(&format!(
+        "for people, once and within ten minutes: {} (`kpty open` makes more)",
+        server.first_link()
+    ));
     server.run(Tools::new(config), stop).await
 }
 

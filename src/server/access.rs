@@ -8,6 +8,7 @@
 //! ([`Peer`]), or a token.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::uri::Authority;
@@ -17,20 +18,32 @@ use axum::response::{IntoResponse, Response};
 
 use super::Reach;
 use super::body::{self, Refusal, refusal};
+use super::browser::Browsers;
 use super::peer::{self, Peer};
 use crate::error::{Error, Result};
 use crate::store::Token;
 
 /// The names under which a program on this machine knows this machine.
 const LOOPBACK_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
-/// The one route that everybody on the machine may ask: it tells nothing but that the server is there.
-const OPEN_PATH: &str = "/health";
+/// What everybody on the machine may ask: that the server is there, and the door for browsers, which opens by a code.
+const OPEN_PATHS: [&str; 2] = ["/health", "/ui"];
+/// What the login of a browser opens, to look at: the page's files, its socket, and what the record of actions has.
+const PAGE_PATHS: [&str; 3] = ["/ui", "/ws/live", "/v1/pty-traffic"];
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const BEARER: &str = "Bearer";
 
 /// The mark of a request by our own user, or with the token.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KnownCaller;
+
+/// Who asks for a page or a live screen.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Visitor {
+    /// Our own user, or somebody with the token.
+    pub(super) is_known: bool,
+    /// A browser that was let in by a link, or any where everybody is let in.
+    pub(super) is_logged_in: bool,
+}
 
 /// What is let through.
 #[derive(Debug)]
@@ -41,6 +54,7 @@ pub(super) struct Policy {
     /// Pages that may ask besides those of this machine.
     origins: Vec<String>,
     login: Login,
+    browsers: Arc<Browsers>,
 }
 
 /// How a caller shows that it may ask.
@@ -56,7 +70,13 @@ impl Policy {
     /// A policy; origins are compared as browsers write them.
     pub(super) fn new(ports: Vec<u16>, reach: Reach, origins: &[String], login: Login) -> Result<Self> {
         let origins = origins.iter().map(|origin| written_origin(origin)).collect::<Result<_>>()?;
-        Ok(Self { ports, reach, origins, login })
+        let browsers = Arc::new(Browsers::new(ports.first().copied().unwrap_or(0)));
+        Ok(Self { ports, reach, origins, login, browsers })
+    }
+
+    /// The browsers that were let in by a link.
+    pub(super) fn browsers(&self) -> &Arc<Browsers> {
+        &self.browsers
     }
 
     /// Why a request is refused, if it is.
@@ -70,8 +90,13 @@ impl Policy {
         if let Some(why) = self.objection_to_page(headers) {
             return Some(refusal(StatusCode::FORBIDDEN, why));
         }
-        let is_open = uri.path() == OPEN_PATH && [Method::GET, Method::HEAD].contains(request.method());
-        if !is_open && let Some(why) = self.objection_to_caller(request, is_local_name) {
+        let looks = [Method::GET, Method::HEAD].contains(request.method());
+        let is_open = looks && OPEN_PATHS.contains(&uri.path());
+        let is_page = looks && is_of_page(uri.path()) && self.is_logged_in(headers);
+        if !is_open
+            && !is_page
+            && let Some(why) = self.objection_to_caller(request, is_local_name)
+        {
             return Some(refusal(StatusCode::UNAUTHORIZED, why));
         }
         body::objection(request)
@@ -110,10 +135,20 @@ impl Policy {
         }
     }
 
-    /// A caller that was let in is our own user or has the token; where everybody is let in, that has to be looked at.
+    /// The caller is our own user or has the token; where everybody is let in, the peer has to be looked at.
     fn is_known(&self, request: &Request) -> bool {
         let peer = request.extensions().get::<ConnectInfo<Peer>>();
-        matches!(self.login, Login::On(_)) || peer.is_some_and(|ConnectInfo(peer)| *peer == Peer::Own)
+        match self.login {
+            Login::On(_) => {
+                let is_local_name = self.is_addressed_to_us(request.uri(), request.headers());
+                self.objection_to_caller(request, is_local_name).is_none()
+            }
+            Login::Off => peer.is_some_and(|ConnectInfo(peer)| *peer == Peer::Own),
+        }
+    }
+
+    fn is_logged_in(&self, headers: &HeaderMap) -> bool {
+        matches!(self.login, Login::Off) || self.browsers.knows(headers, Instant::now())
     }
 
     fn is_addressed_to_us(&self, uri: &Uri, headers: &HeaderMap) -> bool {
@@ -125,6 +160,11 @@ impl Policy {
         };
         host.as_ref().is_some_and(is_ours) && uri.authority().is_none_or(is_ours)
     }
+}
+
+/// The path is one of the page's, or below one.
+fn is_of_page(path: &str) -> bool {
+    PAGE_PATHS.iter().any(|page| path.strip_prefix(page).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
 }
 
 /// Whether a server without a token file needs a token all the same.
@@ -142,8 +182,13 @@ pub(super) async fn check(State(policy): State<Arc<Policy>>, request: Request, n
         }
         None => match body::with_whole_body(request).await {
             Ok(mut request) => {
-                if policy.is_known(&request) {
+                let is_known = policy.is_known(&request);
+                if is_known {
                     request.extensions_mut().insert(KnownCaller);
+                }
+                if is_of_page(request.uri().path()) {
+                    let is_logged_in = policy.is_logged_in(request.headers());
+                    request.extensions_mut().insert(Visitor { is_known, is_logged_in });
                 }
                 return next.run(request).await;
             }

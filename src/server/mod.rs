@@ -7,7 +7,9 @@
 mod access;
 mod body;
 mod bridge_http;
+mod browser;
 mod desktop_auth;
+pub(crate) mod live;
 mod mcp;
 mod peer;
 mod pty_http;
@@ -15,13 +17,14 @@ mod query;
 #[cfg(target_os = "linux")]
 mod sock_diag;
 mod state_dir;
+mod ui;
 
 use std::future::Future;
 use std::iter;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::extract::State;
 use axum::middleware;
@@ -36,6 +39,7 @@ use crate::store::{Restored, Saver, Store, Token};
 use crate::tools::Tools;
 use crate::traffic::{Journal, Recording, Retention};
 use access::{Login, Policy};
+use browser::FIRST_LINK_LIFE;
 #[cfg(feature = "conformance")]
 pub use mcp::conformance;
 pub use mcp::{
@@ -152,6 +156,17 @@ impl Server {
     /// Where it is a bridge besides.
     pub fn bridge_address(&self) -> Option<SocketAddr> {
         self.bridge.as_ref().map(|bridge| bridge.address)
+    }
+
+    /// A link that opens the page for people in one browser, within ten minutes.
+    pub fn first_link(&self) -> String {
+        let code = self.policy.browsers().new_code(FIRST_LINK_LIFE, Instant::now());
+        // Where it listens on all addresses, this machine reaches it as itself.
+        let host = match self.address.ip() {
+            ip if !ip.is_unspecified() => self.address.to_string(),
+            _ => format!("127.0.0.1:{}", self.address.port()),
+        };
+        format!("http://{host}/ui?code={code}")
     }
 
     /// Answers until `stop` comes; then ends all sessions and returns.
@@ -294,6 +309,8 @@ fn router(tools: &Tools, gate: McpGate, health: Health, policy: Arc<Policy>) -> 
         .route("/health", get(Health::tell).with_state(health))
         .merge(pty_http::routes(tools))
         .merge(bridge_http::routes(tools))
+        .merge(ui::routes(Arc::clone(policy.browsers())))
+        .merge(live::routes(tools))
         .route(&tools.config().mcp_path, any(McpGate::handle).with_state(gate))
         .layer(middleware::from_fn_with_state(policy, access::check))
 }

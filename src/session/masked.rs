@@ -62,6 +62,7 @@ impl Terminal {
                 *row = masked;
             }
         }
+        screen.title = screen.title.map(|title| self.redactor.redact(&title).into_owned());
         MaskedScreen { screen, lines, oldest_line }
     }
 

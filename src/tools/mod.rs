@@ -77,6 +77,9 @@ pub const ACTIONS: [&str; 20] = [
     "write",
 ];
 
+/// What can be looked at without a record of it.
+const LOOKS: [&str; 2] = ["list", "term_read"];
+
 /// What to use instead of `write`.
 const INSTEAD_OF_WRITE: [&str; 3] = [
     "send_line: types a line and presses Enter",
@@ -157,6 +160,17 @@ impl Tools {
         params.add_notes(&mut reply.body);
         entry.close(&reply);
         reply
+    }
+
+    /// The same, not recorded: for what a page asks by itself, again and again. Only actions that change nothing.
+    pub async fn look(&self, arguments: &Map<String, Value>) -> Reply {
+        let mut params = Params::new(arguments);
+        let outcome = match params.action() {
+            Ok(action) if LOOKS.contains(&action.as_str()) => self.dispatch(&mut params, &Caller::default()).await,
+            Ok(name) => Err(Error::UnknownAction { name, available: &LOOKS }.into()),
+            Err(error) => Err(error.into()),
+        };
+        envelope::reply(outcome)
     }
 
     async fn dispatch(&self, params: &mut Params<'_>, caller: &Caller) -> Outcome {

@@ -1,0 +1,445 @@
+//! One client: what it asked for, what it still has to draw, and the order in which it types.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::extract::ws::{Message, WebSocket};
+use kpty_emulator::{Which, palette};
+use serde_json::{Map, Value, json};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{Notify, broadcast, mpsc};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::Instant;
+
+use super::desktop;
+use super::view::{DesktopScreen, Origin, Scale, Sent};
+use super::wire::{self, Frames, Request};
+use crate::config::ScreenAccess;
+use crate::ids::SessionId;
+use crate::registry::Located;
+use crate::tools::{Caller, Tools};
+use crate::traffic::Event;
+
+/// 30 messages with frames a second.
+const FRAME_PAUSE: Duration = Duration::from_nanos(33_400_000);
+/// How often a small screen is drawn again.
+const SMALL_PAUSE: Duration = Duration::from_millis(200);
+/// How often the list of sessions is told again.
+const LIST_PAUSE: Duration = Duration::from_secs(1);
+/// Frames that are under way to a client before it has drawn one.
+const MAX_UNDRAWN: u64 = 2;
+/// How often a client hears what was recorded.
+const EVENTS_PAUSE: Duration = Duration::from_millis(100);
+/// Events that wait to be sent.
+const MAX_EVENTS: usize = 200;
+/// How long a client may take to accept a message.
+const SEND_PATIENCE: Duration = Duration::from_secs(30);
+/// Sessions that a client may look at; more than a page shows at once.
+const MAX_WATCHED: usize = 200;
+/// Calls that wait for their turn, and answers that wait to be sent.
+const MAX_WAITING: usize = 256;
+/// Calls other than typing that are worked on at the same time.
+const MAX_CALLS: usize = 16;
+/// Lines of history in one answer.
+const MAX_HISTORY_LINES: u64 = 500;
+/// Rows of history in one answer.
+const MAX_HISTORY_ROWS: usize = 2_000;
+
+/// Who types here, in the record.
+const NAME: &str = "web";
+
+/// The actions that people use; the rest is for agents.
+const ACTIONS: [&str; 8] = ["send_keys", "search", "term_read", "commands", "resize", "kill", "create", "list"];
+
+/// Serves a client until it goes.
+pub(super) async fn run(mut socket: WebSocket, tools: Tools) {
+    let mut client = Client::new(tools);
+    if send(&mut socket, client.hello()).await.is_err() {
+        return;
+    }
+    let mut changes = client.tools.registry().changed();
+    client.list_due = Some(Instant::now());
+    loop {
+        let due = client.next_due();
+        tokio::select! {
+            message = socket.recv() => match message {
+                Some(Ok(Message::Text(text))) => client.hear(&text),
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                Some(Ok(_)) => {}
+            },
+            Some(answer) = client.answers.recv() => {
+                if let Some(text) = client.told(answer)
+                    && send(&mut socket, text).await.is_err()
+                {
+                    return;
+                }
+            }
+            () = client.moved.notified() => {}
+            event = next_event(&mut client.traffic) => client.note(event),
+            changed = changes.changed() => match changed {
+                Ok(()) => client.list_soon(),
+                Err(_) => return,
+            },
+            () = sleep_until(due) => {
+                client.ask_for_list();
+                for text in [client.frames(), client.noted()].into_iter().flatten() {
+                    if send(&mut socket, text).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+async fn sleep_until(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn send(socket: &mut WebSocket, text: String) -> Result<(), ()> {
+    match tokio::time::timeout(SEND_PATIENCE, socket.send(Message::Text(text.into()))).await {
+        Ok(Ok(())) => Ok(()),
+        _ => Err(()),
+    }
+}
+
+/// The next thing that is recorded; never, for who does not want to hear of it.
+async fn next_event(traffic: &mut Option<broadcast::Receiver<Arc<Event>>>) -> Option<Arc<Event>> {
+    let Some(events) = traffic else { return std::future::pending().await };
+    match events.recv().await {
+        Ok(event) => Some(event),
+        Err(RecvError::Lagged(_)) => None,
+        Err(RecvError::Closed) => {
+            *traffic = None;
+            None
+        }
+    }
+}
+
+/// What comes back from work beside the connection.
+enum Answer {
+    Reply { n: u64, body: Value },
+    List(Map<String, Value>),
+}
+
+struct Client {
+    tools: Tools,
+    watched: HashMap<String, Watched>,
+    /// Some session moved.
+    moved: Arc<Notify>,
+    next_frame: Instant,
+    sent: u64,
+    drawn: u64,
+    list_due: Option<Instant>,
+    list_told: Instant,
+    /// What the client knows of the sessions.
+    list: Value,
+    traffic: Option<broadcast::Receiver<Arc<Event>>>,
+    /// What is recorded and not sent yet.
+    events: VecDeque<Arc<Event>>,
+    events_due: Option<Instant>,
+    answers: mpsc::Receiver<Answer>,
+    answering: mpsc::Sender<Answer>,
+    typing: mpsc::Sender<(u64, Map<String, Value>)>,
+    /// Ends with the client.
+    tasks: JoinSet<()>,
+}
+
+/// A session that the client shows.
+struct Watched {
+    scale: Scale,
+    origin: Origin,
+    sent: Sent,
+    has_moved: Arc<AtomicBool>,
+    next: Instant,
+    follower: AbortHandle,
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.follower.abort();
+    }
+}
+
+impl Client {
+    fn new(tools: Tools) -> Self {
+        let (answering, answers) = mpsc::channel(MAX_WAITING);
+        let (typing, typed) = mpsc::channel(MAX_WAITING);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(type_in_order(tools.clone(), typed, answering.clone()));
+        let now = Instant::now();
+        Self {
+            tools,
+            watched: HashMap::new(),
+            moved: Arc::default(),
+            next_frame: now,
+            sent: 0,
+            drawn: 0,
+            list_due: None,
+            list_told: now - LIST_PAUSE,
+            list: Value::Null,
+            traffic: None,
+            events: VecDeque::new(),
+            events_due: None,
+            answers,
+            answering,
+            typing,
+            tasks,
+        }
+    }
+
+    fn hello(&self) -> String {
+        let colors: Vec<u32> = (0..=255).map(|index| packed(palette::default_color(index))).collect();
+        json!({
+            "t": "hello",
+            "version": env!("CARGO_PKG_VERSION"),
+            "palette": colors,
+            "foreground": packed(palette::FOREGROUND),
+            "background": packed(palette::BACKGROUND),
+            "screens": self.shows_screens(),
+        })
+        .to_string()
+    }
+
+    fn shows_screens(&self) -> bool {
+        self.tools.config().screen_access == ScreenAccess::On
+    }
+
+    /// What is not understood is not answered: it comes from a page of another version, which has to be loaded again.
+    fn hear(&mut self, text: &str) {
+        match serde_json::from_str(text) {
+            Ok(Request::Watch { small, large }) => self.watch(small, large),
+            Ok(Request::Ack { s }) => self.drawn = self.drawn.max(s.min(self.sent)),
+            Ok(Request::Call { n, args }) => self.call(n, args),
+            Ok(Request::History { n, id, from, until }) => self.history(n, &id, from, until),
+            Ok(Request::Traffic) => self.traffic = Some(self.tools.traffic().subscribe()),
+            Err(error) => tracing::debug!("a client says what is not understood: {error}"),
+        }
+    }
+
+    fn watch(&mut self, small: Vec<String>, large: Option<String>) {
+        let wanted = large.map(|id| (id, Scale::Large)).into_iter();
+        let wanted = wanted.chain(small.into_iter().map(|id| (id, Scale::Small))).take(MAX_WATCHED);
+        let mut before = std::mem::take(&mut self.watched);
+        if !self.shows_screens() {
+            return;
+        }
+        for (id, scale) in wanted {
+            if self.watched.contains_key(&id) {
+                continue;
+            }
+            let kept = before.remove(&id).filter(|watched| watched.scale == scale);
+            let watched = match kept {
+                Some(watched) => Some(watched),
+                None => self.begin(&id, scale),
+            };
+            self.watched.extend(watched.map(|watched| (id, watched)));
+        }
+    }
+
+    fn begin(&mut self, id: &str, scale: Scale) -> Option<Watched> {
+        let has_moved = Arc::new(AtomicBool::new(true));
+        let tell = {
+            let (has_moved, moved) = (Arc::clone(&has_moved), Arc::clone(&self.moved));
+            move || {
+                if !has_moved.swap(true, Ordering::AcqRel) {
+                    moved.notify_one();
+                }
+            }
+        };
+        let (origin, follower) = match self.tools.registry().locate(&SessionId::named(id)).ok()? {
+            Located::Local(session) => {
+                let mut progress = session.progress();
+                let follower = self.tasks.spawn(async move {
+                    while progress.changed().await.is_ok() {
+                        tell();
+                    }
+                });
+                (Origin::Local(session), follower)
+            }
+            Located::Desktop(_) => {
+                let screen = Arc::new(Mutex::new(DesktopScreen { cols: 80, rows: 24, ..DesktopScreen::default() }));
+                let follow = desktop::follow(self.tools.clone(), id.to_owned(), scale, Arc::clone(&screen), tell);
+                (Origin::Desktop(screen), self.tasks.spawn(follow))
+            }
+        };
+        Some(Watched { scale, origin, sent: Sent::default(), has_moved, next: Instant::now(), follower })
+    }
+
+    /// When there is something to do without anybody asking.
+    fn next_due(&self) -> Option<Instant> {
+        let moved = self.watched.values().filter(|watched| watched.has_moved.load(Ordering::Acquire));
+        let frame = moved.map(|watched| watched.next.max(self.next_frame)).min();
+        let frame = frame.filter(|_| self.sent - self.drawn < MAX_UNDRAWN);
+        frame.into_iter().chain(self.list_due).chain(self.events_due).min()
+    }
+
+    /// Keeps what was recorded until it is due. Who cannot keep up sees the newest.
+    fn note(&mut self, event: Option<Arc<Event>>) {
+        let Some(event) = event else { return };
+        if self.events.len() == MAX_EVENTS {
+            self.events.pop_front();
+        }
+        self.events.push_back(event);
+        self.events_due = self.events_due.or(Some(Instant::now() + EVENTS_PAUSE));
+    }
+
+    /// What was recorded, in one message; answers are left out, the page shows what was asked.
+    fn noted(&mut self) -> Option<String> {
+        self.events_due.filter(|due| *due <= Instant::now())?;
+        self.events_due = None;
+        let rows = self.events.drain(..).map(|event| {
+            let mut row = event.row();
+            if let Some(fields) = row.as_object_mut() {
+                fields.retain(|name, _| !["command", "response"].contains(&name.as_str()));
+            }
+            row
+        });
+        Some(json!({ "t": "traffic", "events": rows.collect::<Vec<_>>() }).to_string())
+    }
+
+    /// All that is due, in one message.
+    fn frames(&mut self) -> Option<String> {
+        // Followers that have ended are forgotten.
+        while self.tasks.try_join_next().is_some() {}
+        let now = Instant::now();
+        if now < self.next_frame || self.sent - self.drawn >= MAX_UNDRAWN {
+            return None;
+        }
+        let mut frames = Vec::new();
+        for (id, watched) in &mut self.watched {
+            if watched.next > now || !watched.has_moved.swap(false, Ordering::AcqRel) {
+                continue;
+            }
+            if watched.scale == Scale::Small {
+                watched.next = now + SMALL_PAUSE;
+            }
+            frames.extend(watched.origin.frame(id, watched.scale, &mut watched.sent));
+        }
+        if frames.is_empty() {
+            return None;
+        }
+        self.next_frame = now + FRAME_PAUSE;
+        self.sent += 1;
+        // A program that moved may be another one by now.
+        self.list_soon();
+        serde_json::to_string(&Frames { t: "frames".to_owned(), s: self.sent, frames }).ok()
+    }
+
+    fn list_soon(&mut self) {
+        self.list_due = self.list_due.or(Some((self.list_told + LIST_PAUSE).max(Instant::now())));
+    }
+
+    fn ask_for_list(&mut self) {
+        let now = Instant::now();
+        if self.list_due.is_none_or(|due| due > now) {
+            return;
+        }
+        (self.list_due, self.list_told) = (None, now);
+        let (tools, answering) = (self.tools.clone(), self.answering.clone());
+        self.tasks.spawn(async move {
+            let arguments = Map::from_iter([("action".to_owned(), json!("list"))]);
+            let reply = tools.look(&arguments).await;
+            // Nobody is left to be told.
+            let _ = answering.send(Answer::List(reply.body)).await;
+        });
+    }
+
+    /// What is sent of an answer.
+    fn told(&mut self, answer: Answer) -> Option<String> {
+        match answer {
+            Answer::Reply { n, body } => Some(json!({ "t": "reply", "n": n, "body": body }).to_string()),
+            Answer::List(mut body) => {
+                let mut sessions = body.remove("sessions").unwrap_or_else(|| json!([]));
+                for session in sessions.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+                    // These change with every byte and are not shown.
+                    session
+                        .retain(|name, _| !["last_activity", "buffer_size", "last_heartbeat"].contains(&name.as_str()));
+                }
+                if sessions == self.list {
+                    return None;
+                }
+                self.list = sessions;
+                Some(json!({ "t": "list", "sessions": self.list }).to_string())
+            }
+        }
+    }
+
+    fn call(&mut self, n: u64, args: Map<String, Value>) {
+        let action = args.get("action").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if !ACTIONS.contains(&action.as_str()) {
+            return self.answer(n, refused("pages do not use this action"));
+        }
+        if action == "send_keys" {
+            if self.typing.try_send((n, args)).is_err() {
+                self.answer(n, refused("the session does not read as fast as you type"));
+            }
+            return;
+        }
+        if self.tasks.len() > MAX_WATCHED + MAX_CALLS {
+            return self.answer(n, refused("too many questions at once"));
+        }
+        let (tools, answering) = (self.tools.clone(), self.answering.clone());
+        self.tasks.spawn(async move {
+            let body = Value::Object(tools.call(&args, Caller::named(NAME)).await.body);
+            let _ = answering.send(Answer::Reply { n, body }).await;
+        });
+    }
+
+    /// An answer that is there at once. Where a client takes no answers it misses one.
+    fn answer(&self, n: u64, body: Value) {
+        let _ = self.answering.try_send(Answer::Reply { n, body });
+    }
+
+    /// Rows above the screen, from a line on and before another.
+    fn history(&mut self, n: u64, id: &str, from: u64, until: u64) {
+        if !self.shows_screens() {
+            return self.answer(n, refused("reading screens is switched off"));
+        }
+        let Ok(Located::Local(session)) = self.tools.registry().locate(&SessionId::named(id)) else {
+            return self.answer(n, refused("only sessions of this server have a history here"));
+        };
+        let screen = session.masked_screen();
+        // While a program has the alternate screen, all of the main one is behind it.
+        let is_behind = screen.screen.buffer == kpty_emulator::Buffer::Alternate;
+        let top = if is_behind { u64::MAX } else { screen.lines.first().copied().unwrap_or(0) };
+        let from = from.max(screen.oldest_line);
+        let until = until.min(top.saturating_add(1)).min(from.saturating_add(MAX_HISTORY_LINES));
+        let mut rows = session.masked_rows(from..until.max(from), Which::Main);
+        if until > top {
+            // Of the line at the upper edge only what is above it.
+            let visible = screen.lines.iter().filter(|line| **line == top).count();
+            rows.truncate(rows.len().saturating_sub(visible));
+        }
+        rows.truncate(MAX_HISTORY_ROWS);
+        let rows: Vec<_> = rows.iter().map(|(line, row)| json!([line, row.wrapped, wire::runs(row)])).collect();
+        self.answer(n, json!({ "ok": true, "oldest": screen.oldest_line, "from": from, "until": until, "rows": rows }));
+    }
+}
+
+/// What a person types reaches the session in the order in which it was typed.
+async fn type_in_order(
+    tools: Tools,
+    mut typed: mpsc::Receiver<(u64, Map<String, Value>)>,
+    answers: mpsc::Sender<Answer>,
+) {
+    while let Some((n, args)) = typed.recv().await {
+        let body = Value::Object(tools.call(&args, Caller::named(NAME)).await.body);
+        if answers.send(Answer::Reply { n, body }).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn refused(why: &str) -> Value {
+    json!({ "ok": false, "message": why })
+}
+
+fn packed((r, g, b): (u8, u8, u8)) -> u32 {
+    u32::from_be_bytes([0, r, g, b])
+}

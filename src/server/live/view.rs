@@ -1,0 +1,137 @@
+//! One session as one client sees it: where its screen comes from, what was sent of it, what has to be sent next.
+//!
+//! Of what was sent only a number per row is kept. Whatever happened in between is skipped: a frame is always made of
+//! the screen as it is now.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::Hasher as _;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::wire::{self, Exit, Frame, Run, WireCursor};
+use crate::model::ExitInfo;
+use crate::session::{MaskedScreen, Session};
+
+/// How large a client shows a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scale {
+    Small,
+    Large,
+}
+
+/// Where the screen of a session comes from.
+#[derive(Clone)]
+pub(super) enum Origin {
+    /// Cells of our own engine.
+    Local(Session),
+    /// Text that was read from a desktop; the newest.
+    Desktop(Arc<Mutex<DesktopScreen>>),
+}
+
+/// What a desktop showed when it was last asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct DesktopScreen {
+    pub(super) cols: u16,
+    pub(super) rows: u16,
+    pub(super) lines: Vec<String>,
+    pub(super) cursor: WireCursor,
+    pub(super) problem: Option<String>,
+}
+
+/// What was sent of a screen.
+#[derive(Debug, Default)]
+pub(super) struct Sent {
+    size: (u16, u16),
+    rows: Vec<u64>,
+    rest: u64,
+}
+
+impl Origin {
+    /// What has to be sent so that the client shows the screen as it is now; nothing when it does already.
+    pub(super) fn frame(&self, id: &str, scale: Scale, sent: &mut Sent) -> Option<Frame> {
+        let (mut frame, rows) = match self {
+            Self::Local(session) => {
+                let exit = session.exit();
+                local(id, &session.masked_screen(), exit, scale)
+            }
+            Self::Desktop(screen) => desktop(id, &screen.lock().unwrap_or_else(PoisonError::into_inner)),
+        };
+        frame.full = sent.size != (frame.cols, frame.rows) || sent.rows.len() != rows.len();
+        let hashes: Vec<u64> = rows.iter().map(hash).collect();
+        for (index, runs) in rows.into_iter().enumerate() {
+            if frame.full || sent.rows[index] != hashes[index] {
+                frame.changed.push((index as u16, runs));
+            }
+        }
+        let rest = hash(&(
+            &frame.cursor,
+            frame.alt,
+            &frame.title,
+            &frame.lines,
+            frame.oldest,
+            frame.mouse,
+            &frame.problem,
+            frame.exit.map(|exit| (exit.code, exit.signal)),
+        ));
+        let is_news = !frame.changed.is_empty() || frame.full || rest != sent.rest;
+        *sent = Sent { size: (frame.cols, frame.rows), rows: hashes, rest };
+        is_news.then_some(frame)
+    }
+}
+
+fn hash(value: &impl std::hash::Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn local(id: &str, masked: &MaskedScreen, exit: Option<ExitInfo>, scale: Scale) -> (Frame, Vec<Vec<Run>>) {
+    let screen = &masked.screen;
+    let exit = exit.map(|exit| match exit {
+        ExitInfo::Code(code) => Exit { code: Some(code), signal: None },
+        ExitInfo::Signal(signal) => Exit { code: None, signal: Some(signal) },
+        ExitInfo::Unknown => Exit { code: None, signal: None },
+    });
+    let frame = Frame {
+        id: id.to_owned(),
+        cols: screen.size.cols(),
+        rows: screen.size.rows(),
+        full: false,
+        cursor: screen.cursor.into(),
+        alt: screen.buffer == kpty_emulator::Buffer::Alternate,
+        title: screen.title.clone().filter(|_| scale == Scale::Large),
+        lines: if scale == Scale::Large { masked.lines.clone() } else { Vec::new() },
+        oldest: if scale == Scale::Large { masked.oldest_line } else { 0 },
+        mouse: wire::mouse(&screen.modes),
+        paste: screen.modes.bracketed_paste,
+        changed: Vec::new(),
+        exit,
+        problem: None,
+    };
+    (frame, screen.rows.iter().map(wire::runs).collect())
+}
+
+fn desktop(id: &str, screen: &DesktopScreen) -> (Frame, Vec<Vec<Run>>) {
+    let plain = |line: &String| match line.is_empty() {
+        true => Vec::new(),
+        false => vec![Run(line.clone(), wire::DEFAULT_COLOR, wire::DEFAULT_COLOR, 0)],
+    };
+    let mut rows: Vec<Vec<Run>> = screen.lines.iter().map(plain).collect();
+    rows.resize(usize::from(screen.rows), Vec::new());
+    let frame = Frame {
+        id: id.to_owned(),
+        cols: screen.cols,
+        rows: screen.rows,
+        full: false,
+        cursor: screen.cursor,
+        alt: false,
+        title: None,
+        lines: Vec::new(),
+        oldest: 0,
+        mouse: 0,
+        paste: false,
+        changed: Vec::new(),
+        exit: None,
+        problem: screen.problem.clone(),
+    };
+    (frame, rows)
+}

@@ -1,0 +1,218 @@
+//! What goes over the WebSocket of people's screens: each message is one JSON object with its kind in `t`.
+//!
+//! The page and `kpty attach` speak it; it is not a promise to anybody else. A screen comes whole first, then as the
+//! rows that changed. A row is a list of runs: text, colour, background, attributes.
+
+use kpty_emulator::{Attributes, Cell, Color, Cursor, CursorShape, Modes, Mouse, Row, Width};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The bit of a run whose one character takes two columns; the lower ones are [`Attributes`].
+pub(crate) const WIDE: u16 = 1 << 15;
+/// The terminal's own colour.
+pub(crate) const DEFAULT_COLOR: i64 = -1;
+/// Added to red, green and blue, so that they are no palette index.
+pub(crate) const RGB: i64 = 1 << 24;
+
+/// What a client says.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "t", rename_all = "lowercase")]
+pub(crate) enum Request {
+    /// The sessions it shows small, and the one it shows large.
+    Watch {
+        #[serde(default)]
+        small: Vec<String>,
+        #[serde(default)]
+        large: Option<String>,
+    },
+    /// The frames of this number have been drawn.
+    Ack { s: u64 },
+    /// An action, as everywhere.
+    Call { n: u64, args: Map<String, Value> },
+    /// Rows above the screen.
+    History { n: u64, id: String, from: u64, until: u64 },
+    /// It wants to hear what is recorded from now on.
+    Traffic,
+}
+
+/// Some screens, or what changed on them.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Frames {
+    pub(crate) t: String,
+    /// The number to acknowledge.
+    pub(crate) s: u64,
+    pub(crate) frames: Vec<Frame>,
+}
+
+/// One screen, or what changed on it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Frame {
+    pub(crate) id: String,
+    pub(crate) cols: u16,
+    pub(crate) rows: u16,
+    /// All rows are in it; else the others stay as they are.
+    pub(crate) full: bool,
+    pub(crate) cursor: WireCursor,
+    /// The alternate screen is shown.
+    pub(crate) alt: bool,
+    pub(crate) title: Option<String>,
+    /// The number of the line of each row, only for the large screen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) lines: Vec<u64>,
+    /// The oldest line that is kept.
+    pub(crate) oldest: u64,
+    /// 0 no mouse, 1 clicks, 2 drags, 3 all motion.
+    pub(crate) mouse: u8,
+    /// Pasted text is wrapped in markers.
+    pub(crate) paste: bool,
+    /// Rows with their runs.
+    pub(crate) changed: Vec<(u16, Vec<Run>)>,
+    /// How the program ended, if it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) exit: Option<Exit>,
+    /// Why there is nothing to see.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) problem: Option<String>,
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Exit {
+    pub(crate) code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+}
+
+/// The cursor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct WireCursor {
+    pub(crate) col: u16,
+    pub(crate) row: u16,
+    pub(crate) visible: bool,
+    /// 0 block, 1 underline, 2 beam.
+    pub(crate) shape: u8,
+    pub(crate) blinking: bool,
+}
+
+/// Text that looks alike: text, colour, background, attributes and [`WIDE`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Run(pub(crate) String, pub(crate) i64, pub(crate) i64, pub(crate) u16);
+
+impl From<Cursor> for WireCursor {
+    fn from(cursor: Cursor) -> Self {
+        let shape = match cursor.shape {
+            CursorShape::Block => 0,
+            CursorShape::Underline => 1,
+            CursorShape::Beam => 2,
+        };
+        Self { col: cursor.col, row: cursor.row, visible: cursor.visible, shape, blinking: cursor.blinking }
+    }
+}
+
+/// The mouse as a number.
+pub(crate) fn mouse(modes: &Modes) -> u8 {
+    match modes.mouse {
+        Mouse::Off => 0,
+        Mouse::Click => 1,
+        Mouse::Drag => 2,
+        Mouse::Motion => 3,
+    }
+}
+
+fn color(color: Color) -> i64 {
+    match color {
+        Color::Default => DEFAULT_COLOR,
+        Color::Indexed(index) => i64::from(index),
+        Color::Rgb(r, g, b) => RGB + i64::from(u32::from_be_bytes([0, r, g, b])),
+    }
+}
+
+/// The runs of a row. Blanks at its end that look like nothing are left out.
+pub(crate) fn runs(row: &Row) -> Vec<Run> {
+    let is_nothing = |cell: &Cell| {
+        let shows = Attributes::INVERSE | Attributes::UNDERLINE | Attributes::STRIKEOUT;
+        let bits = cell.style.attributes.bits() & shows.bits();
+        cell.c == ' ' && cell.marks.is_empty() && cell.style.bg == Color::Default && bits == 0
+    };
+    let length = row.cells.iter().rposition(|cell| !is_nothing(cell)).map_or(0, |last| last + 1);
+    let mut runs: Vec<Run> = Vec::new();
+    let mut last_is_open = false;
+    for cell in row.cells[..length].iter() {
+        let (fg, bg, bits) = (color(cell.style.fg), color(cell.style.bg), cell.style.attributes.bits());
+        match cell.width {
+            // The second half of a wide character; but the gap before one that did not fit is a column too.
+            Width::Spacer if runs.last().is_some_and(|run| run.3 & WIDE != 0 && !last_is_open) => {
+                last_is_open = true;
+                continue;
+            }
+            Width::Double => {
+                let mut text = String::from(cell.c);
+                text.extend(&cell.marks);
+                runs.push(Run(text, fg, bg, bits | WIDE));
+                last_is_open = false;
+                continue;
+            }
+            _ => {}
+        }
+        match runs.last_mut() {
+            Some(run) if last_is_open && (run.1, run.2, run.3) == (fg, bg, bits) => {
+                run.0.push(cell.c);
+                run.0.extend(&cell.marks);
+            }
+            _ => {
+                let mut text = String::from(cell.c);
+                text.extend(&cell.marks);
+                runs.push(Run(text, fg, bg, bits));
+            }
+        }
+        last_is_open = true;
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use kpty_emulator::{Emulator, Settings, Size};
+
+    use super::*;
+
+    fn first_row(output: &str) -> Vec<Run> {
+        let settings = Settings { size: Size::new(10, 2).expect("a size"), ..Settings::default() };
+        let mut emulator = Emulator::new(settings);
+        let _ = emulator.feed(std::time::Duration::ZERO, output.as_bytes());
+        runs(&emulator.screen().rows[0])
+    }
+
+    fn run(text: &str, fg: i64, bg: i64, bits: u16) -> Run {
+        Run(text.to_owned(), fg, bg, bits)
+    }
+
+    #[test]
+    fn a_row_is_told_in_runs() {
+        for (output, expected) in [
+            ("", vec![]),
+            ("plain", vec![run("plain", -1, -1, 0)]),
+            (
+                "a\x1b[31mb\x1b[1mc\x1b[0md",
+                vec![run("a", -1, -1, 0), run("b", 1, -1, 0), run("c", 1, -1, 1), run("d", -1, -1, 0)],
+            ),
+            ("\x1b[48;2;1;2;3m \x1b[0m x", vec![run(" ", -1, RGB + 0x01_02_03, 0), run(" x", -1, -1, 0)]),
+            ("日本x", vec![run("日", -1, -1, WIDE), run("本", -1, -1, WIDE), run("x", -1, -1, 0)]),
+            ("123456789日", vec![run("123456789", -1, -1, 0)]),
+            ("e\u{301}!", vec![run("e\u{301}!", -1, -1, 0)]),
+        ] {
+            let found = first_row(output);
+            let found: Vec<_> = found
+                .into_iter()
+                .map(|run| {
+                    Run(
+                        run.0.trim_end().to_owned() + if run.0.trim_end().is_empty() { &run.0 } else { "" },
+                        run.1,
+                        run.2,
+                        run.3,
+                    )
+                })
+                .collect();
+            assert_eq!(found, expected, "{output:?}");
+        }
+    }
+}
