@@ -34,6 +34,7 @@ fn main() {
             host: [127, 0, 0, 1].into(),
             port: 0,
             bridge_port: None,
+            register_with: None,
             reach: Reach::Loopback,
             callers: Callers::Known,
             token_file: None,

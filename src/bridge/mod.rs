@@ -2,11 +2,13 @@
 //!
 //! A bridge pushes nothing, so here, and only here, is polled: while somebody waits, and slower the longer nothing
 //! happens. What was seen is kept for each session, within bounds, so that lines have numbers and deltas are exact.
+//! The other direction is [`register`]: this server's own sessions told to another kpty.
 
 mod client;
 mod commands;
 mod leaders;
 mod look;
+pub mod register;
 mod talk;
 mod text;
 mod transcript;

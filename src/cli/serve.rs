@@ -12,6 +12,7 @@ use super::{Failure, Outcome, print};
 use crate::config::{self, Config};
 use crate::error::Error;
 use crate::pty;
+use crate::registry::bridge_url;
 use crate::server::{Callers, Reach, Server, ServerSettings};
 use crate::tools::Tools;
 
@@ -49,6 +50,10 @@ pub(super) struct ServeArguments {
     #[arg(long, value_name = "HOST")]
     allow_bridge: Vec<String>,
 
+    /// Tell another kpty of this server's sessions, as a desktop app does: there they are listed, resolved and used too
+    #[arg(long, value_name = "URL")]
+    register_with: Option<String>,
+
     /// File with a token (mode 0600) that lets in who is not your own user: Authorization: Bearer TOKEN
     #[arg(long, value_name = "FILE", env = "KPTY_TOKEN_FILE")]
     token_file: Option<PathBuf>,
@@ -70,6 +75,7 @@ pub(super) fn run(arguments: ServeArguments) -> Result<Outcome, Failure> {
         host: arguments.host.unwrap_or(config.host),
         port: arguments.port.unwrap_or(config.port),
         bridge_port: config.bridge_port,
+        register_with: arguments.register_with.map(|url| checked(&url, &config.allow_bridge)).transpose()?,
         reach: if arguments.allow_remote { Reach::Network } else { Reach::Loopback },
         callers: if arguments.no_auth { Callers::Anybody } else { Callers::Known },
         token_file: arguments.token_file,
@@ -81,6 +87,11 @@ pub(super) fn run(arguments: ServeArguments) -> Result<Outcome, Failure> {
     runtime.shutdown_timeout(LAST_PATIENCE);
     served?;
     Ok(Outcome::Done)
+}
+
+/// Another kpty is called with a secret, so it may be only where a bridge may be.
+fn checked(url: &str, allowed: &[String]) -> Result<String, Error> {
+    bridge_url::check(url, allowed).map_err(|problem| Error::Usage(format!("--register-with {url}: {problem}")))
 }
 
 async fn serve(config: Config, settings: &ServerSettings) -> Result<(), Error> {

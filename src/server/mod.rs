@@ -21,7 +21,7 @@ mod ui;
 
 use std::future::Future;
 use std::iter;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,7 +34,9 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::bridge::register::{Elsewhere, Registrar};
 use crate::error::{Error, Result};
+use crate::model::Source;
 use crate::store::{Restored, Saver, Store, Token};
 use crate::tools::Tools;
 use crate::traffic::{Journal, Recording, Retention};
@@ -71,6 +73,8 @@ pub struct ServerSettings {
     pub port: u16,
     /// A port, or the next one that is free, where the server is the bridge of its sessions besides.
     pub bridge_port: Option<u16>,
+    /// Another kpty that is told of this server's sessions.
+    pub register_with: Option<String>,
     /// Who may reach the server.
     pub reach: Reach,
     /// Whether a caller has to show that it may ask.
@@ -108,6 +112,7 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     bridge: Option<Bridge>,
+    elsewhere: Option<Elsewhere>,
     policy: Policy,
     store: Option<(Store, Restored)>,
     announcement: Option<Announcement>,
@@ -126,6 +131,7 @@ impl Server {
         };
         let listener = TcpListener::bind(wanted).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
+        let elsewhere = settings.register_with.as_deref().map(|url| elsewhere(url, address)).transpose()?;
         let bridge = match settings.bridge_port {
             Some(wanted) => Some(Bridge::bind(host, wanted).await?),
             None => None,
@@ -145,7 +151,16 @@ impl Server {
             written.inspect_err(|error| tracing::warn!("nobody is told where the server is: {error}")).ok()
         };
         let announcement = folder.and_then(announce);
-        Ok(Self { listener, address, bridge, policy, store, announcement, state_dir: settings.state_dir.clone() })
+        Ok(Self {
+            listener,
+            address,
+            bridge,
+            elsewhere,
+            policy,
+            store,
+            announcement,
+            state_dir: settings.state_dir.clone(),
+        })
     }
 
     /// Where it listens.
@@ -171,7 +186,7 @@ impl Server {
 
     /// Answers until `stop` comes; then ends all sessions and returns.
     pub async fn run(self, tools: Tools, stop: impl Future<Output = ()>) -> Result<()> {
-        let Self { listener, address, bridge, policy, store, announcement, state_dir } = self;
+        let Self { listener, address, bridge, elsewhere, policy, store, announcement, state_dir } = self;
         let policy = Arc::new(policy);
         let saver = store.map(|(store, restored)| start_saving(&tools, store, restored));
         start_recording(&tools, state_dir.clone(), saver.as_ref(), address);
@@ -185,6 +200,7 @@ impl Server {
             let app = bridge_router(&tools, Health { port: address.port(), ..health }, policy);
             tokio::spawn(serve(listener, app, stopping.clone()))
         });
+        let registrar = elsewhere.map(|elsewhere| start_registering(&tools, elsewhere)).transpose()?;
         tokio::select! {
             () = stop => {}
             ended = &mut serving => {
@@ -192,7 +208,13 @@ impl Server {
             }
         }
         stopping.cancel();
-        let left = tools.shutdown().await;
+        // Sessions that end now are no news for others any more.
+        let goodbye = async {
+            if let Some(registrar) = registrar {
+                registrar.finish().await;
+            }
+        };
+        let (left, ()) = tokio::join!(tools.shutdown(), goodbye);
         if !left.is_empty() {
             tracing::warn!("these sessions would not end: {left:?}");
         }
@@ -237,6 +259,29 @@ impl Bridge {
 async fn serve(listener: TcpListener, app: Router, stop: CancellationToken) -> std::io::Result<()> {
     let app = app.into_make_service_with_connect_info::<Peer>();
     axum::serve(PeerListener(listener), app).with_graceful_shutdown(stop.cancelled_owned()).await
+}
+
+/// Where the other kpty reaches this one. One that is told of its own sessions would be told nothing new.
+fn elsewhere(url: &str, own: SocketAddr) -> Result<Elsewhere> {
+    let host = match own.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    let own_url = format!("http://{}", SocketAddr::new(host, own.port()));
+    let is_own_port = url.rsplit(':').next() == Some(own.port().to_string().as_str());
+    let is_this_machine = ["http://localhost:", "http://127.", "http://[::1]:"].iter().any(|own| url.starts_with(own));
+    if url == own_url || (is_own_port && is_this_machine && host.is_loopback()) {
+        return Err(Error::Usage(format!("--register-with {url} is this server itself")));
+    }
+    Ok(Elsewhere { url: url.to_owned(), own_url })
+}
+
+/// Tells another kpty of this server's own sessions from now on.
+fn start_registering(tools: &Tools, elsewhere: Elsewhere) -> Result<Registrar> {
+    let registry = tools.registry().clone();
+    let own = move || registry.records().into_iter().filter(|record| record.source == Source::Local).collect();
+    Registrar::start(elsewhere, tools.registry().changed(), own)
 }
 
 /// Takes over what an earlier server left, and saves from now on.

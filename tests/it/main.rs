@@ -10,6 +10,7 @@ mod live;
 mod mcp;
 mod persistence;
 mod pty_http;
+mod register;
 mod registry;
 mod replay;
 mod screenshot;
