@@ -62,7 +62,7 @@ impl FixtureServer {
     /// Answers for ever; client sessions are kept in the folder.
     pub async fn run(self, state: &Path) -> error::Result<()> {
         let gate = Gate::new(Fixtures, Some(state.join(SESSIONS_FOLDER)));
-        let policy = Policy::new(self.address.port(), Reach::Loopback, &[], Login::On(None))?;
+        let policy = Policy::new(vec![self.address.port()], Reach::Loopback, &[], Login::On(None))?;
         let app = Router::new()
             .route("/mcp", any(Gate::<Fixtures>::handle).with_state(gate))
             .layer(middleware::from_fn_with_state(Arc::new(policy), access::check))
@@ -83,6 +83,12 @@ impl AnswersPlainCalls for Fixtures {
 /// A value of the protocol, written as it looks on the wire.
 fn wire<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
     serde_json::from_value(value).map_err(|error| ErrorData::internal_error(error.to_string(), None))
+}
+
+/// A whole result, written as it looks on the wire. Clients of older versions are not sent its type.
+fn result<T: DeserializeOwned>(mut value: Value) -> Result<T, ErrorData> {
+    value["resultType"] = json!("complete");
+    wire(value)
 }
 
 fn text(text: &str) -> Value {
@@ -227,7 +233,7 @@ impl ServerHandler for Fixtures {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        wire(tools())
+        result(tools())
     }
 
     async fn call_tool(
@@ -259,7 +265,7 @@ impl ServerHandler for Fixtures {
             }
             (None, "test_error_handling") => {
                 let words = "This tool intentionally returns an error for testing";
-                return Ok(wire::<CallToolResult>(json!({ "content": [text(words)], "isError": true }))?.into());
+                return Ok(result::<CallToolResult>(json!({ "content": [text(words)], "isError": true }))?.into());
             }
             (None, "test_sampling") => {
                 let params: CreateMessageRequestParams = wire(json!({
@@ -279,7 +285,7 @@ impl ServerHandler for Fixtures {
             }
             _ => return Err(ErrorData::invalid_params(format!("Unknown tool: {name}"), None)),
         };
-        Ok(wire::<CallToolResult>(json!({ "content": content, "isError": false }))?.into())
+        Ok(result::<CallToolResult>(json!({ "content": content, "isError": false }))?.into())
     }
 
     async fn list_resources(
@@ -292,7 +298,7 @@ impl ServerHandler for Fixtures {
         let resources = resources.map(|(name, kind)| {
             json!({ "uri": format!("test://{name}"), "name": name, "description": name, "mimeType": kind })
         });
-        wire(json!({ "resources": resources }))
+        result(json!({ "resources": resources }))
     }
 
     async fn list_resource_templates(
@@ -300,7 +306,7 @@ impl ServerHandler for Fixtures {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        wire(json!({
+        result(json!({
             "resourceTemplates": [{
                 "uriTemplate": "test://template/{id}/data", "name": "template", "description": "by id",
                 "mimeType": "application/json",
@@ -328,7 +334,7 @@ impl ServerHandler for Fixtures {
             _ => return Err(ErrorData::resource_not_found(format!("no resource {uri}"), None)),
         };
         content["uri"] = json!(uri);
-        Ok(wire::<ReadResourceResult>(json!({ "contents": [content] }))?.into())
+        Ok(result::<ReadResourceResult>(json!({ "contents": [content] }))?.into())
     }
 
     async fn subscribe(&self, _: SubscribeRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
@@ -349,7 +355,7 @@ impl ServerHandler for Fixtures {
             let arguments: Vec<_> = arguments.iter().map(|name| argument(name)).collect();
             json!({ "name": name, "description": name, "arguments": arguments })
         };
-        wire(json!({
+        result(json!({
             "prompts": [
                 prompt("test_simple_prompt", &[]),
                 prompt("test_prompt_with_arguments", &["arg1", "arg2"]),
@@ -381,7 +387,7 @@ impl ServerHandler for Fixtures {
         };
         let messages: Vec<_> =
             contents.into_iter().map(|content| json!({ "role": "user", "content": content })).collect();
-        Ok(wire::<GetPromptResult>(json!({ "messages": messages }))?.into())
+        Ok(result::<GetPromptResult>(json!({ "messages": messages }))?.into())
     }
 
     async fn complete(
@@ -389,7 +395,7 @@ impl ServerHandler for Fixtures {
         _: CompleteRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        wire(json!({ "completion": { "values": ["paris", "park"], "total": 2, "hasMore": false } }))
+        result(json!({ "completion": { "values": ["paris", "park"], "total": 2, "hasMore": false } }))
     }
 
     async fn set_level(&self, _: SetLevelRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
