@@ -22,4 +22,5 @@ mod support;
 mod talk;
 mod tidy;
 mod tools;
+mod two_servers;
 mod xterm;

@@ -1,0 +1,155 @@
+//! Two real servers, of which one drives the sessions of the other: what it says of them is what they say themselves.
+
+use serde_json::{Value, json};
+
+use crate::server::Server;
+
+/// A server, and another one that has told it of its sessions.
+struct Pair {
+    main: Server,
+    side: Server,
+}
+
+impl Pair {
+    fn start() -> Self {
+        let main = Server::start();
+        let side = Server::start_with(&[], &["--register-with", &main.url()]);
+        Self { main, side }
+    }
+
+    /// A session of the one server that the other one knows.
+    fn session(&self, options: Value) -> String {
+        let answer = self.side.done("create", options);
+        let id = answer["session_id"].as_str().expect("an id").to_owned();
+        // It is told at once, but not before `create` answers; only a failure asks so often.
+        let path = format!("/v1/pty/sessions/{id}");
+        assert!((0..50_000).any(|_| self.main.get(&path).json()["ok"] == true), "{id} is not told");
+        id
+    }
+
+    /// A command through the proxy.
+    fn talk(&self, id: &str, command: &str) -> (Value, Value) {
+        let answer = self.main.done("talk", json!({ "session_id": id, "command": command, "timeout_ms": 60_000 }));
+        (answer["output"].clone(), answer["exit_code"].clone())
+    }
+}
+
+#[test]
+fn a_command_in_another_servers_session_has_its_output_and_its_code() {
+    let pair = Pair::start();
+    let id = pair.session(json!({ "cols": 80, "rows": 24 }));
+    let long = "A".repeat(300);
+    for (command, output, code) in [
+        ("echo hi".to_owned(), "hi".to_owned(), 0),
+        ("false".to_owned(), String::new(), 1),
+        ("sh -c 'exit 17'".to_owned(), String::new(), 17),
+        ("printf 'no newline'".to_owned(), "no newline".to_owned(), 0),
+        ("wc -l <<X\na\nb\nX".to_owned(), "2".to_owned(), 0),
+        (format!("echo {long} # comment"), long.clone(), 0),
+        ("for n in 1 2 3\ndo echo $n; done".to_owned(), "1\n2\n3".to_owned(), 0),
+        ("echo 'héllo 世界'".to_owned(), "héllo 世界".to_owned(), 0),
+        ("cd / && pwd".to_owned(), "/".to_owned(), 0),
+        ("pwd".to_owned(), "/".to_owned(), 0),
+    ] {
+        assert_eq!(pair.talk(&id, &command), (json!(output), json!(code)), "{command}");
+    }
+    let (output, code) = pair.talk(&id, "seq 3000");
+    let expected: Vec<String> = (1..=3_000).map(|number| number.to_string()).collect();
+    assert_eq!((output.as_str(), code), (Some(expected.join("\n").as_str()), json!(0)));
+    // Whoever looks at the session where it lives sees what was done from elsewhere.
+    assert_eq!(pair.side.done("talk", json!({ "session_id": id, "command": "pwd" }))["output"], "/");
+}
+
+#[test]
+fn both_servers_show_the_same_text() {
+    let pair = Pair::start();
+    let id = pair.session(json!({ "cols": 40, "rows": 10 }));
+    let script =
+        "PS1='$ '; clear; seq 30; printf 'w%.0s' $(seq 100); echo; printf '\\033[31mred\\033[0m\\n'; echo 日本";
+    pair.side.done("talk", json!({ "session_id": id, "command": script }));
+    pair.side.done("wait", json!({ "session_id": id, "prompt": true }));
+    for (mode, max_lines) in [("tail", 8), ("tail", 200), ("viewport", 40)] {
+        let asked = json!({ "session_id": id, "mode": mode, "max_lines": max_lines });
+        let (here, there) = (pair.side.done("term_read", asked.clone()), pair.main.done("term_read", asked));
+        let lines = |answer: &Value| answer["lines"].as_array().expect("lines").clone();
+        let (here, there) = (lines(&here), lines(&there));
+        let least = here.len().min(there.len()).min(max_lines);
+        assert!(least >= 8, "{mode}: {here:?} {there:?}");
+        assert_eq!(here[here.len() - least..], there[there.len() - least..], "{mode}");
+    }
+    let found = pair.main.done("search", json!({ "session_id": id, "pattern": "^r.d$" }));
+    assert_eq!(found["matches"].as_array().map(Vec::len), Some(1), "{found}");
+}
+
+#[test]
+fn a_reader_elsewhere_loses_and_doubles_no_line() {
+    let pair = Pair::start();
+    let id = pair.session(json!({ "cols": 80, "rows": 24 }));
+    let read = |marker: &Value| {
+        pair.main.done("term_read", json!({ "session_id": id, "mode": "delta", "marker_id": marker, "max_lines": 200 }))
+    };
+    let first = read(&Value::Null);
+    assert!(first["marker_id"].is_number(), "{first}");
+    let mut marker = first["marker_id"].clone();
+    let mut seen: Vec<String> = Vec::new();
+    for round in 0..6 {
+        pair.side
+            .done("talk", json!({ "session_id": id, "command": format!("seq {} {}", round * 50, round * 50 + 49) }));
+        let answer = read(&marker);
+        assert_eq!(answer["marker_disposed"], false, "{answer}");
+        marker = answer["marker_id"].clone();
+        let lines = answer["lines"].as_array().expect("lines").iter().filter_map(Value::as_str);
+        seen.extend(lines.filter(|line| line.parse::<u32>().is_ok()).map(str::to_owned));
+    }
+    let expected: Vec<String> = (0..300).map(|number| number.to_string()).collect();
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn waiting_and_keys_work_from_elsewhere() {
+    let pair = Pair::start();
+    let id = pair.session(json!({}));
+    pair.talk(&id, "true");
+    pair.main.done("send_line", json!({ "session_id": id, "data": "echo sta''rted; cat" }));
+    let waited = pair.main.done("wait", json!({ "session_id": id, "text": "started", "timeout_ms": 45_000 }));
+    assert_eq!((&waited["ended_by"], &waited["timed_out"]), (&json!("text"), &json!(false)), "{waited}");
+    pair.main.done("send_keys", json!({ "session_id": id, "text": "typed", "keys": "Enter" }));
+    // The echo and what `cat` says.
+    let twice = json!({ "session_id": id, "regex": "(?m)^typed$", "timeout_ms": 45_000 });
+    assert_eq!(pair.main.done("wait", twice)["timed_out"], false);
+    pair.main.done("send_keys", json!({ "session_id": id, "keys": "Ctrl-C" }));
+    let back = pair.side.done("wait", json!({ "session_id": id, "prompt": true, "timeout_ms": 45_000 }));
+    assert_eq!(back["ended_by"], "prompt", "{back}");
+    assert_eq!(pair.talk(&id, "echo again"), (json!("again"), json!(0)));
+}
+
+#[test]
+fn what_may_not_be_done_elsewhere_is_refused_here() {
+    let pair = Pair::start();
+    let id = pair.session(json!({}));
+    let dangerous = ["rm -rf ", "/"].concat();
+    for action in ["talk", "send_line"] {
+        let name = if action == "talk" { "command" } else { "data" };
+        let (answer, is_error) = pair.main.call(action, json!({ "session_id": id, name: dangerous }));
+        assert!(is_error && answer["error_code"] == "DANGEROUS_COMMAND_BLOCKED", "{answer}");
+    }
+    for (action, more, code) in [
+        ("kill", json!({}), "DESKTOP_KILL_DISABLED"),
+        ("resize", json!({ "cols": 80, "rows": 24 }), "DESKTOP_RESIZE_DISABLED"),
+    ] {
+        let mut arguments = more;
+        arguments["session_id"] = json!(id);
+        let (answer, is_error) = pair.main.call(action, arguments);
+        assert!(is_error && answer["error_code"] == code, "{action}: {answer}");
+    }
+}
+
+#[test]
+fn a_session_that_ends_elsewhere_is_gone_here() {
+    let pair = Pair::start();
+    let id = pair.session(json!({}));
+    let (answer, is_error) = pair.main.call("talk", json!({ "session_id": id, "command": "exit 4" }));
+    assert!(is_error && answer["error_code"] == "PTY_PROCESS_EXITED", "{answer}");
+    let path = format!("/v1/pty/sessions/{id}");
+    assert!((0..50_000).any(|_| pair.main.get(&path).json()["ok"] == false), "it is still listed");
+}
