@@ -76,8 +76,9 @@ impl Begun {
             false => 0,
         });
         let mut printed = lines[start.min(lines.len())..].to_vec();
-        // The end begins on a line of its own. The one before it is blank if the output ended its last line.
-        if end.is_some() && printed.last() == Some(&"") {
+        // The end begins on a line of its own. The one before it is blank if the output ended its last line; so is the
+        // cursor's while there is no end yet.
+        if printed.last() == Some(&"") {
             printed.pop();
         }
         let number = |index: usize| shown.get(index).map_or(text.main.next(), |(number, _)| *number);

@@ -260,7 +260,14 @@ mod tests {
     use super::*;
 
     fn look(lines: &[&str], row: u64, buffer: Buffer) -> Look {
-        Look { lines: lines.iter().map(|line| (*line).to_owned()).collect(), row: Some(row), rows: 4, cols: 20, buffer }
+        Look {
+            lines: lines.iter().map(|line| (*line).to_owned()).collect(),
+            row: Some(row),
+            rows: 4,
+            cols: 20,
+            buffer,
+            number: None,
+        }
     }
 
     /// A terminal that shows these lines, the cursor on the last.

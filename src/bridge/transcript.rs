@@ -73,6 +73,8 @@ pub(super) struct Tail<'a> {
     look: &'a Look,
     /// The whole lines of it.
     body: &'a [String],
+    /// The number of the first of them, from a bridge that counts lines.
+    number: Option<u64>,
     /// The oldest row of the terminal is in it.
     pub(super) is_whole: bool,
 }
@@ -82,8 +84,9 @@ impl<'a> Tail<'a> {
         let rows: u64 = look.lines.iter().map(|line| rows_of(line, look.cols)).sum();
         let is_whole = look.row.is_some_and(|row| row < rows);
         // The first of several may be the end of a longer line.
-        let skipped = usize::from(!is_whole && look.lines.len() > 1);
-        Self { look, body: &look.lines[skipped..], is_whole }
+        let skipped = usize::from(!is_whole && look.number.is_none() && look.lines.len() > 1);
+        let number = look.number.map(|number| number + skipped as u64);
+        Self { look, body: &look.lines[skipped..], number, is_whole }
     }
 
     /// Lines of it that are whole.
@@ -167,6 +170,11 @@ impl Transcript {
     /// Where a tail belongs.
     pub(super) fn place(&self, tail: &Tail<'_>) -> Place {
         let cols = tail.look.cols;
+        if let Some(number) = tail.number {
+            // Another kpty counts lines as we do. A line that is not there yet is missing for good.
+            let is_known = self.lines.is_empty() || number <= self.end();
+            return if is_known { Place::At(number) } else { Place::Nowhere };
+        }
         if self.lines.is_empty() {
             // Rows are at least as many as lines, so older lines can have their numbers later.
             let length = tail.body.len() as u64;
@@ -309,7 +317,7 @@ impl Transcript {
     }
 
     fn begin_anew(&mut self, tail: &Tail<'_>) -> u64 {
-        let at = self.end();
+        let at = tail.number.unwrap_or(0).max(self.end());
         self.lines.clear();
         self.bytes = 0;
         (self.first, self.settled, self.cursor, self.has_top) = (at, at, None, tail.is_whole);
@@ -378,7 +386,7 @@ impl Transcript {
         let skipped = usize::from(is_cut && text > 1);
         let body = &look.lines[skipped..text.max(skipped)];
         if self.lines.is_empty() {
-            let at = look.row.unwrap_or(0);
+            let at = look.number.or(look.row).unwrap_or(0) + skipped as u64;
             (self.first, self.settled) = (at, at);
             self.overlay(at, body);
             self.cursor = None;
@@ -386,8 +394,10 @@ impl Transcript {
             return (at.saturating_sub(skipped as u64), true);
         }
         let by_rows = look.row.and_then(|row| self.number_at(row, look.cols)).map(|number| number + skipped as u64);
-        let place = by_rows.filter(|at| self.fits(body, *at)).or_else(|| self.by_text(body));
-        let Some(at) = place.filter(|at| *at <= self.end()) else {
+        let by_number = look.number.map(|number| number + skipped as u64);
+        let fitting = by_number.or_else(|| by_rows.filter(|at| self.fits(body, *at)).or_else(|| self.by_text(body)));
+        let is_joined = |at: &u64| *at <= self.end() && at + body.len() as u64 >= self.first;
+        let Some(at) = fitting.filter(is_joined) else {
             // Somebody looks at something else: it has a place, but not in what is known.
             return (by_rows.unwrap_or(self.next()).saturating_sub(skipped as u64), false);
         };

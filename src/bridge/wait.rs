@@ -44,9 +44,13 @@ impl Desktop {
         let began = Instant::now();
         let deadline = began + request.timeout;
         let (mut pace, mut failed) = (Pace::new(), 0);
-        self.look_for_wait(request).await?;
-        if request.exit {
-            self.look_whether_alive().await?;
+        let looked = self.look_for_wait(request).await;
+        // A terminal that is gone is not shown, and has come to its end.
+        if request.exit || looked.is_err() {
+            let alive = self.look_whether_alive().await;
+            if !matches!(alive, Ok(Some(_))) {
+                looked.and(alive.map(drop))?;
+            }
         }
         let mut watched = Watched::begin(self, request);
         let ending = loop {

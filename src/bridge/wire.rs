@@ -41,6 +41,8 @@ pub(super) struct Look {
     pub(super) rows: u16,
     pub(super) cols: u16,
     pub(super) buffer: Buffer,
+    /// The number of the first line, from a bridge that counts them.
+    pub(super) number: Option<u64>,
 }
 
 /// A terminal that a bridge lists.
@@ -69,10 +71,14 @@ pub(super) fn field<'a>(object: &'a Map<String, Value>, snake: &str, camel: &str
     [snake, camel].iter().find_map(|name| object.get(*name).filter(|value| !value.is_null()))
 }
 
+/// Larger numbers are none of JavaScript's.
+const LARGEST: u64 = 1 << 53;
+
 /// A whole number that is not negative, however it is written.
 fn count(value: Option<&Value>) -> Option<u64> {
     let value = value?;
-    value.as_u64().or_else(|| value.as_f64().filter(|number| *number >= 0.0).map(|number| number as u64))
+    let number = value.as_u64().or_else(|| value.as_f64().filter(|number| *number >= 0.0).map(|number| number as u64));
+    number.filter(|&number| number < LARGEST)
 }
 
 /// Reads what a terminal shows. A bridge may mix up the answers to two questions that come at the same time, so what
@@ -102,7 +108,10 @@ pub(super) fn look(answer: &Map<String, Value>, question: Question) -> Result<Lo
     let side = |name: &str, most: u16, usual: u16| {
         count(answer.get(name)).filter(|&count| count > 0).map_or(usual, |count| count.min(u64::from(most)) as u16)
     };
-    Ok(Look { lines, row, rows: side("rows", MAX_ROWS, 30), cols: side("cols", MAX_COLS, 120), buffer })
+    let numbers = field(answer, "line_numbers", "lineNumbers").and_then(Value::as_array);
+    let number = count(numbers.filter(|numbers| numbers.len() == lines.len()).and_then(|numbers| numbers.first()));
+    let (rows, cols) = (side("rows", MAX_ROWS, 30), side("cols", MAX_COLS, 120));
+    Ok(Look { lines, row, rows, cols, buffer, number })
 }
 
 /// A rendered line has no control characters; one that comes with some is none of a terminal's.

@@ -3,6 +3,7 @@
 mod access;
 mod bridge_http;
 mod cli;
+mod desktop;
 mod desktop_app;
 mod fixtures;
 mod life;

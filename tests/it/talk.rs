@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use kpty::error::Error;
 use kpty::model::Owner;
+use kpty::session::source::Source;
 use kpty::session::talk::{OnTimeout, TalkAnswer, TalkRequest};
 use kpty::session::wait::{Ending, WaitRequest};
 use kpty::session::{Integration, NewSession, Session, input};
@@ -122,7 +123,13 @@ async fn play(bench: &Bench, case: &Value, integration: Integration) -> Result<(
     let shell = case["shell"].as_str().unwrap_or_default();
     let session =
         Session::spawn(bench.new_session(shell, size, integration)).await.map_err(|error| error.to_string())?;
-    let mut outcome = Ok(());
+    let outcome = play_steps(&session, case).await;
+    session.kill().await.map_err(|error| error.to_string())?;
+    outcome
+}
+
+/// Plays the steps of a case in a terminal, whoever runs it.
+pub(crate) async fn play_steps(session: &dyn Source, case: &Value) -> Result<(), String> {
     for (index, step) in case["steps"].as_array().into_iter().flatten().enumerate() {
         if let Some(pause) = step["sleep"].as_f64() {
             // The pause is part of the case: somebody who comes back later.
@@ -131,8 +138,7 @@ async fn play(bench: &Bench, case: &Value, integration: Integration) -> Result<(
             let until = WaitRequest { prompt: true, timeout: Duration::from_secs(40), ..WaitRequest::default() };
             let ending = session.wait(&until).await.map(|answer| answer.ending);
             if !matches!(ending, Ok(Ending::Prompt)) {
-                outcome = Err(format!("step {index}: no prompt but {ending:?}"));
-                break;
+                return Err(format!("step {index}: no prompt but {ending:?}"));
             }
         } else if let Some(data) = step["send"].as_str().or(step["keys"].as_str()) {
             let line = input::one_line(&input::unescape(data));
@@ -144,14 +150,10 @@ async fn play(bench: &Bench, case: &Value, integration: Integration) -> Result<(
             let request = TalkRequest { sentinel, timeout, ..request(step["command"].as_str().unwrap_or_default()) };
             let began = Instant::now();
             let result = session.talk(request).await;
-            if let Err(why) = judge(step, &result, began.elapsed()) {
-                outcome = Err(format!("step {index}: {why}"));
-                break;
-            }
+            judge(step, &result, began.elapsed()).map_err(|why| format!("step {index}: {why}"))?;
         }
     }
-    session.kill().await.map_err(|error| error.to_string())?;
-    outcome
+    Ok(())
 }
 
 /// Plays all cases of a file, a few at a time.
@@ -175,13 +177,13 @@ async fn play_all(text: &str, integration: Integration) {
     assert!(failures.is_empty(), "{integration:?}: {bad} of {all} wrong\n{}", failures.join("\n"));
 }
 
-fn hard_cases() -> String {
+pub(crate) fn hard_cases() -> String {
     std::fs::read_to_string(repository().join("fixtures/talk/hard.jsonl")).expect("the cases")
 }
 
 /// Cases that are not part of the project, where somebody has them.
 #[expect(clippy::disallowed_methods, reason = "tests are told by the environment where the corpora are")]
-fn sample_cases() -> Option<String> {
+pub(crate) fn sample_cases() -> Option<String> {
     let folder = std::env::var_os("KPTY_CORPORA")?;
     let path = std::path::Path::new(&folder).join("talk.sample.jsonl");
     Some(std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())))

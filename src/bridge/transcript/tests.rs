@@ -27,7 +27,7 @@ impl Desk {
     }
 
     fn look(&self, lines: Vec<String>, row: u64) -> Look {
-        Look { lines, row: Some(row), rows: self.height, cols: 20, buffer: Buffer::Main }
+        Look { lines, row: Some(row), rows: self.height, cols: 20, buffer: Buffer::Main, number: None }
     }
 }
 
@@ -162,4 +162,22 @@ fn what_is_kept_is_bounded() {
         follow(&mut transcript, &desk);
     }
     assert_eq!((transcript.lines.len(), transcript.next(), transcript.losses()), (MAX_LINES, 12_000, 0));
+}
+
+#[test]
+fn numbers_of_another_kpty_are_taken_as_they_are() {
+    let mut transcript = Transcript::default();
+    let desk = Desk::new(1_000);
+    let mut look = |first: u64, lines: &[&str], row: u64| {
+        let lines = lines.iter().map(|line| (*line).to_owned()).collect();
+        let look = Look { number: Some(first), ..desk.look(lines, row) };
+        let tail = Tail::new(&look);
+        let place = transcript.place(&tail);
+        transcript.absorb(&tail, place);
+        (transcript.first(), transcript.next(), transcript.losses())
+    };
+    assert_eq!(look(100, &["y", "y", "y"], 102), (100, 103, 0));
+    assert_eq!(look(102, &["y", "y", "y", "y"], 105), (100, 106, 0), "equal lines are counted");
+    assert_eq!(look(106, &["y", "y"], 107), (100, 108, 0), "nothing is missing between them");
+    assert_eq!(look(200, &["y", "y"], 201), (200, 202, 1), "and here something is");
 }
