@@ -6,6 +6,7 @@ mod client;
 mod completions;
 mod doctor;
 mod duration;
+mod evidence;
 mod input;
 mod look;
 mod mcp;
@@ -83,6 +84,8 @@ enum Command {
     Search(look::SearchArguments),
     /// List the commands of a session, or print the output of one.
     Commands(look::CommandsArguments),
+    /// Print what was run and what came of it as one JSON, to attach to a message.
+    Evidence(evidence::EvidenceArguments),
     /// Change the size of a session's terminal.
     Resize(sessions::ResizeArguments),
     /// End a session and everything in it.
@@ -165,6 +168,7 @@ fn carry_out(command: Command) -> Result<Outcome, Failure> {
         Command::Wait(arguments) => ask(talk::wait(arguments)),
         Command::Search(arguments) => ask(look::search(arguments)),
         Command::Commands(arguments) => ask(look::commands(arguments)),
+        Command::Evidence(arguments) => ask(evidence::evidence(arguments)),
         Command::Resize(arguments) => ask(sessions::resize(arguments)),
         Command::Kill(arguments) => ask(sessions::kill(arguments)),
         Command::Open(arguments) => ask(open::open(arguments)),

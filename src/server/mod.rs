@@ -5,6 +5,7 @@
 //! that goes away takes its wait along but never the command it started.
 
 mod access;
+mod agents_http;
 mod body;
 mod bridge_http;
 mod browser;
@@ -17,6 +18,8 @@ mod query;
 #[cfg(target_os = "linux")]
 mod sock_diag;
 mod state_dir;
+mod traffic_http;
+mod traffic_ws;
 mod ui;
 
 use std::future::Future;
@@ -356,6 +359,8 @@ fn router(tools: &Tools, gate: McpGate, health: Health, policy: Arc<Policy>) -> 
         .merge(bridge_http::routes(tools))
         .merge(ui::routes(Arc::clone(policy.browsers())))
         .merge(live::routes(tools))
+        .merge(traffic_http::routes(tools))
+        .merge(agents_http::routes(tools))
         .route(&tools.config().mcp_path, any(McpGate::handle).with_state(gate))
         .layer(middleware::from_fn_with_state(policy, access::check))
 }

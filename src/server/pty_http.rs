@@ -2,6 +2,7 @@
 //! they know: a fault in the content is 200 with `ok: false` and `error`, a fault in the request 4xx with `detail`.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
@@ -15,11 +16,12 @@ use super::body::json_bytes;
 use super::desktop_auth::{DESKTOP_SECRET, DesktopAuth, Replaced};
 use super::mcp;
 use super::query::query_value;
+use super::traffic_http::caller;
 use crate::error::Error;
 use crate::ids::SessionId;
 use crate::model::{Owner, Role, SessionRecord, Source};
 use crate::registry::{Listed, OwnerChange, Registered, Registration, Registry, Unregistered};
-use crate::tools::Tools;
+use crate::tools::{Caller, Reply, Tools};
 
 /// Characters of a name that nobody knows that are said back.
 const MAX_ECHO: usize = 128;
@@ -28,6 +30,7 @@ const MAX_ECHO: usize = 128;
 struct Pty {
     registry: Registry,
     auth: Arc<DesktopAuth>,
+    tools: Tools,
 }
 
 /// A refusal with a status: `detail` says why.
@@ -55,7 +58,7 @@ pub(super) fn routes(tools: &Tools) -> Router {
         .route("/v1/pty/heartbeat/{id}", post(heartbeat_of))
         .route("/v1/pty/update-ownership", post(update_ownership))
         .method_not_allowed_fallback(async || refuse(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed"))
-        .with_state(Pty { registry: tools.registry().clone(), auth })
+        .with_state(Pty { registry: tools.registry().clone(), auth, tools: tools.clone() })
 }
 
 fn refuse(status: StatusCode, why: &str) -> Refusal {
@@ -87,6 +90,14 @@ impl Pty {
             true => Ok(()),
             false => Err(refuse(StatusCode::FORBIDDEN, "Desktop authentication required")),
         }
+    }
+
+    /// Records what a route did, as an action is recorded.
+    fn record(&self, action: &str, caller: &Caller, began: Instant, mut given: Map<String, Value>, answer: &Value) {
+        given.insert("action".to_owned(), json!(action));
+        let body = answer.as_object().cloned().unwrap_or_default();
+        let is_error = body.get("ok") == Some(&Value::Bool(false));
+        self.tools.record(&given, caller, began, &Reply { body, is_error });
     }
 }
 
@@ -139,10 +150,13 @@ async fn object(request: Request) -> Result<Result<Map<String, Value>, Json<Valu
 
 async fn register(State(pty): State<Pty>, request: Request) -> Answer {
     pty.desktop_only(request.headers())?;
-    let answer = match object(request).await? {
-        Ok(body) => register_from(&pty.registry, &body).unwrap_or_else(fault),
-        Err(fault) => fault,
+    let (caller, began) = (caller(request.headers()), Instant::now());
+    let body = match object(request).await? {
+        Ok(body) => body,
+        Err(fault) => return Ok(fault),
     };
+    let answer = register_from(&pty.registry, &body).unwrap_or_else(fault);
+    pty.record("register", &caller, began, body, &answer);
     Ok(answer)
 }
 
@@ -186,7 +200,8 @@ async fn unregister(State(pty): State<Pty>, uri: Uri, headers: HeaderMap, id: Id
     pty.desktop_only(&headers)?;
     let id = in_path(id)?;
     let force = query_value(&uri, "force").is_some_and(|word| ["true", "1", "yes"].contains(&word.as_str()));
-    Ok(match pty.registry.unregister(&SessionId::named(&id), force) {
+    let began = Instant::now();
+    let answer = match pty.registry.unregister(&SessionId::named(&id), force) {
         Unregistered::Done => Json(json!({ "ok": true })),
         Unregistered::Unknown => fault(not_found(&id)),
         Unregistered::IsLocal => fault(format!("{id} is a local session: use action 'kill' to end it")),
@@ -195,7 +210,10 @@ async fn unregister(State(pty): State<Pty>, uri: Uri, headers: HeaderMap, id: Id
             "error": "LEADER_PROTECTED",
             "message": "Leader session cannot be unregistered programmatically",
         })),
-    })
+    };
+    let given = Map::from_iter([("session_id".to_owned(), json!(id)), ("force".to_owned(), json!(force))]);
+    pty.record("unregister", &caller(&headers), began, given, &answer);
+    Ok(answer)
 }
 
 /// A session in an answer.
@@ -235,7 +253,10 @@ async fn session(State(pty): State<Pty>, id: IdInPath) -> Answer {
 
 async fn reset(State(pty): State<Pty>, headers: HeaderMap) -> Answer {
     pty.desktop_only(&headers)?;
-    Ok(Json(json!({ "ok": true, "cleared_count": pty.registry.reset() })))
+    let began = Instant::now();
+    let answer = Json(json!({ "ok": true, "cleared_count": pty.registry.reset() }));
+    pty.record("reset", &caller(&headers), began, Map::new(), &answer);
+    Ok(answer)
 }
 
 async fn heartbeat_of(State(pty): State<Pty>, id: IdInPath) -> Answer {
@@ -265,11 +286,14 @@ async fn update_ownership(State(pty): State<Pty>, request: Request) -> Answer {
     if !pty.auth.is_desktop(headers) && !pty.auth.is_internal(headers) {
         return Err(refuse(StatusCode::FORBIDDEN, "Desktop or internal service authentication required"));
     }
+    let (caller, began) = (caller(headers), Instant::now());
     let body = match object(request).await? {
         Ok(body) => body,
         Err(fault) => return Ok(fault),
     };
-    Ok(update_owner(&pty.registry, &body).unwrap_or_else(fault))
+    let answer = update_owner(&pty.registry, &body).unwrap_or_else(fault);
+    pty.record("update_ownership", &caller, began, body, &answer);
+    Ok(answer)
 }
 
 fn update_owner(registry: &Registry, body: &Map<String, Value>) -> Result<Json<Value>, String> {

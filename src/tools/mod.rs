@@ -9,6 +9,7 @@ mod bridge;
 mod commands;
 mod create;
 mod envelope;
+mod evidence;
 mod help;
 mod kill;
 mod leaders;
@@ -54,7 +55,7 @@ use envelope::{Outcome, fields};
 use params::Params;
 
 /// The names of all actions.
-pub const ACTIONS: [&str; 20] = [
+pub const ACTIONS: [&str; 21] = [
     "help",
     "list",
     "create",
@@ -68,6 +69,7 @@ pub const ACTIONS: [&str; 20] = [
     "screenshot",
     "search",
     "commands",
+    "evidence",
     "resize",
     "kill",
     "resolve",
@@ -193,6 +195,7 @@ impl Tools {
             "screenshot" => fields(&screenshot::Request::read(params, self)?.run().await?),
             "search" => fields(&search::Request::read(params, self)?.run().await?),
             "commands" => commands::Request::read(params, self)?.run().await,
+            "evidence" => evidence::Request::read(params, self, caller)?.run().await,
             "resize" => fields(&resize::Request::read(params, self)?.run()?),
             "kill" => fields(&kill::Request::read(params, self)?.run(&self.registry).await?),
             "resolve" => fields(&resolve::Request::read(params, self)?.run(&self.registry).await?),
@@ -253,6 +256,7 @@ fn known_params(action: &str) -> Option<&'static [&'static str]> {
         "screenshot" => screenshot::PARAMS,
         "search" => search::PARAMS,
         "commands" => commands::PARAMS,
+        "evidence" => evidence::PARAMS,
         "resize" => resize::PARAMS,
         "kill" => kill::PARAMS,
         "resolve" => resolve::PARAMS,

@@ -38,6 +38,11 @@ impl<'a> Params<'a> {
         if name.is_empty() { Err(Error::MissingParam("action")) } else { Ok(name.to_lowercase()) }
     }
 
+    /// All that was given.
+    pub(super) fn arguments(&self) -> &'a Map<String, Value> {
+        self.given
+    }
+
     /// Every action may be told who asks.
     pub(super) fn check_agent(&self) -> Result<()> {
         match self.given.get(AS_AGENT) {

@@ -6,7 +6,7 @@ use super::params::{ACTION, AS_AGENT};
 use super::{ACTIONS, known_params};
 
 /// Name, type and meaning of every parameter of any action.
-const PARAMETERS: [(&str, &str, &str); 60] = [
+const PARAMETERS: [(&str, &str, &str); 66] = [
     ("session_id", "string", "The session, from create or list"),
     ("shell", "string", "create: the program; the server's default shell if not given"),
     ("args", "array", "create: arguments of the program"),
@@ -56,11 +56,17 @@ const PARAMETERS: [(&str, &str, &str); 60] = [
     ("gone_regex", "string", "wait: until nothing on the screen matches"),
     ("quiet_ms", "integer", "wait: until nothing was printed for so long"),
     ("prompt", "boolean", "wait: until the shell's prompt is back"),
-    ("command_id", "string", "wait: until this command ends; commands: its output"),
+    ("command_id", "string", "wait: until this command ends; commands, evidence: its output"),
     ("exit", "boolean", "wait: until the session's program ends"),
     ("pattern", "string", "search: regular expression"),
     ("context", "integer", "search: lines around each match"),
     ("max_matches", "integer", "search: matches in the answer"),
+    ("command_ids", "array", "evidence: several commands"),
+    ("screen", "boolean", "evidence: with what the screen shows now; on unless false"),
+    ("intervention_type", "string", "evidence: why somebody stepped in, such as stuck_worker_recovery"),
+    ("action_taken", "string", "evidence: what was done"),
+    ("result", "string", "evidence: what came of it"),
+    ("attach", "", "evidence: a list of other evidence, objects with a type, such as a screenshot"),
     ("limit", "integer", "commands: how many"),
     ("head", "integer", "commands: first lines of the output"),
     ("tail", "integer", "commands: last lines of the output"),

@@ -58,6 +58,8 @@ pub struct Store {
     path: Option<PathBuf>,
     retention: Retention,
     writer: Mutex<Option<Connection>>,
+    /// The file that the writer has open: somebody may remove it, or put another in its place.
+    file: Mutex<Option<FileId>>,
     /// None where the writer's connection is the only one.
     reader: Mutex<Option<Connection>>,
 }
@@ -69,7 +71,7 @@ impl Store {
     /// A database in this folder, or in memory. Nothing is opened before the first entry or the first question.
     pub fn new(folder: Option<&Path>, retention: Retention) -> Self {
         let path = folder.map(|folder| folder.join(FILE));
-        Self { path, retention, writer: Mutex::default(), reader: Mutex::default() }
+        Self { path, retention, writer: Mutex::default(), file: Mutex::default(), reader: Mutex::default() }
     }
 
     /// The file, if there is one.
@@ -215,6 +217,10 @@ impl Store {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn file(&self) -> MutexGuard<'_, Option<FileId>> {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn reader(&self) -> MutexGuard<'_, Option<Connection>> {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -222,7 +228,7 @@ impl Store {
     /// Does something with the connection that writes; opens it first where there is none, or its file is gone.
     fn on_writer<T>(&self, work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T, Problem> {
         let mut writer = self.writer();
-        if self.path.as_deref().is_some_and(|path| !path.exists()) {
+        if self.path.as_deref().is_some_and(|path| *self.file() != file_id(path)) {
             *writer = None;
         }
         let done = self.opened(&mut writer).and_then(work);
@@ -270,6 +276,7 @@ impl Store {
                 }
                 opened => opened?,
             });
+            *self.file() = self.path.as_deref().and_then(file_id);
             *self.reader() = None;
         }
         connection.as_mut().ok_or(rusqlite::Error::InvalidQuery)
@@ -308,6 +315,20 @@ impl Store {
             Err(cause) => tracing::warn!("{} is not used: {problem}. It stays where it is: {cause}", path.display()),
         }
     }
+}
+
+/// What tells one file from another in its place.
+type FileId = (u64, u64);
+
+#[cfg(unix)]
+fn file_id(path: &Path) -> Option<FileId> {
+    use std::os::unix::fs::MetadataExt as _;
+    fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
+#[cfg(not(unix))]
+fn file_id(path: &Path) -> Option<FileId> {
+    path.exists().then_some((0, 0))
 }
 
 /// Opens a file; it is not waited for, and no link to another place is followed.

@@ -14,7 +14,7 @@ const TOKEN: &str = "a-token-of-the-tests-0123456789";
 const JSON_TYPE: (&str, &str) = ("Content-Type", "application/json");
 
 /// Routes that there are, that there may be some day, and that there are not.
-const ROUTES: [(&str, &str); 17] = [
+const ROUTES: [(&str, &str); 28] = [
     ("GET", "/"),
     ("GET", "/health"),
     ("GET", "/tools"),
@@ -31,6 +31,17 @@ const ROUTES: [(&str, &str); 17] = [
     ("POST", "/pty/buffer"),
     ("GET", "/pty/list"),
     ("GET", "/pty/is-leader?session_id=x"),
+    ("POST", "/v1/pty-traffic/emit"),
+    ("GET", "/v1/pty-traffic/events"),
+    ("GET", "/v1/pty-traffic/events/x"),
+    ("GET", "/v1/pty-traffic/sessions"),
+    ("GET", "/v1/pty-traffic/stats"),
+    ("GET", "/v1/pty-traffic/blocked"),
+    ("GET", "/v1/pty-traffic/health"),
+    ("POST", "/v1/pty-traffic/storage/cleanup"),
+    ("GET", "/ws/pty-traffic"),
+    ("POST", "/v1/agents/register"),
+    ("GET", "/v1/agents/leader"),
     ("POST", "/nothing/of/the/kind"),
 ];
 

@@ -23,5 +23,6 @@ mod support;
 mod talk;
 mod tidy;
 mod tools;
+mod traffic;
 mod two_servers;
 mod xterm;

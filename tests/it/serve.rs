@@ -54,7 +54,7 @@ fn a_client_can_introduce_itself_and_see_the_tools() {
     let actions: BTreeSet<&str> =
         schema["properties"]["action"]["enum"].as_array().expect("names").iter().filter_map(Value::as_str).collect();
     let expected = "help list create send_line read talk run term_read screenshot resize kill write send_keys wait search commands \
-                    resolve send_line_to_agent adopt disown";
+                    resolve send_line_to_agent adopt disown evidence";
     assert_eq!(actions, expected.split(' ').collect());
     for (name, property) in schema["properties"].as_object().expect("properties") {
         assert!(property["description"].is_string(), "{name}: {property}");

@@ -26,6 +26,7 @@ pub use stdio::serve_stdio;
 
 use adapter::Adapter;
 use plain::Gate;
+pub(super) use plain::name_in;
 use published::Published;
 
 /// The way in for HTTP, to the tools.

@@ -1,0 +1,246 @@
+//! Events as they happen, over a WebSocket. A listener that does not read is let go; it never holds up anybody else.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime};
+
+use axum::extract::State;
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value, json};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+
+use super::body::refusal;
+use super::traffic_http::Traffic;
+use crate::model::iso_time_millis;
+use crate::traffic::Event;
+use crate::traffic::query::Wanted;
+
+/// Listeners at the same time.
+const MAX_LISTENERS: usize = 64;
+/// Bytes of a message that a listener may send.
+const MAX_MESSAGE: usize = 64 << 10;
+/// Names in one list of a filter.
+const MAX_NAMES: usize = 200;
+/// How often a listener is asked whether it is there.
+const PING_EVERY: Duration = Duration::from_secs(30);
+/// How long it may say nothing.
+const PONG_PATIENCE: Duration = Duration::from_secs(60);
+/// How long it may take to read a message.
+const SEND_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How many listen.
+#[derive(Debug, Default)]
+pub(super) struct Listeners(AtomicUsize);
+
+/// One place among them, given back when dropped.
+struct Place(Arc<Listeners>);
+
+impl Listeners {
+    pub(super) fn count(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn take(self: &Arc<Self>) -> Option<Place> {
+        let one_more = |count| (count < MAX_LISTENERS).then_some(count + 1);
+        let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
+        taken.is_ok().then(|| Place(Arc::clone(self)))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Takes a listener. Who may ask was checked before, as for every route.
+pub(super) async fn listen(State(traffic): State<Traffic>, upgrade: WebSocketUpgrade) -> Response {
+    let Some(place) = traffic.listeners.take() else {
+        return refusal(StatusCode::SERVICE_UNAVAILABLE, "there are too many listeners").into_response();
+    };
+    let upgrade = upgrade.max_message_size(MAX_MESSAGE).max_frame_size(MAX_MESSAGE);
+    upgrade.on_upgrade(move |socket| async move {
+        Listener::new(socket).serve(&traffic).await;
+        drop(place);
+    })
+}
+
+/// One listener.
+struct Listener {
+    socket: WebSocket,
+    wanted: Wanted,
+    is_paused: bool,
+    /// Events that it would have got while it paused.
+    missed: u64,
+}
+
+/// The connection is over.
+struct Gone;
+
+fn now() -> String {
+    iso_time_millis(SystemTime::now())
+}
+
+impl Listener {
+    fn new(socket: WebSocket) -> Self {
+        Self { socket, wanted: Wanted::default(), is_paused: false, missed: 0 }
+    }
+
+    async fn serve(mut self, traffic: &Traffic) {
+        let emitter = traffic.tools.traffic();
+        let (mut events, mut over) = (emitter.subscribe(), emitter.over());
+        let mut pings = interval_at(Instant::now() + PING_EVERY, PING_EVERY);
+        pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut heard = Instant::now();
+        let hello = json!({
+            "type": "connected", "timestamp": now(), "message": "PTY traffic WebSocket connected",
+            "ping_interval": PING_EVERY.as_secs(), "pong_timeout": PONG_PATIENCE.as_secs(),
+        });
+        let mut state = self.say(hello).await;
+        while state.is_ok() && !*over.borrow_and_update() {
+            state = tokio::select! {
+                message = self.socket.recv() => {
+                    heard = Instant::now();
+                    self.on_message(message).await
+                }
+                event = events.recv() => self.on_event(event).await,
+                _ = pings.tick() => match heard.elapsed() > PONG_PATIENCE {
+                    true => Err(Gone),
+                    false => self.say(json!({ "type": "ping", "timestamp": now() })).await,
+                },
+                _ = over.changed() => Ok(()),
+            };
+        }
+        let code = if state.is_ok() { close_code::AWAY } else { close_code::POLICY };
+        let farewell = Message::Close(Some(CloseFrame { code, reason: "".into() }));
+        // It may be gone already.
+        let _ = timeout(SEND_PATIENCE, self.socket.send(farewell)).await;
+    }
+
+    async fn say(&mut self, message: Value) -> Result<(), Gone> {
+        let sent = timeout(SEND_PATIENCE, self.socket.send(Message::Text(message.to_string().into()))).await;
+        sent.map_err(|_| Gone)?.map_err(|_| Gone)
+    }
+
+    async fn on_event(&mut self, event: Result<Arc<Event>, RecvError>) -> Result<(), Gone> {
+        match event {
+            Ok(event) if !self.wanted.wants(&event) => Ok(()),
+            Ok(_) if self.is_paused => {
+                self.missed += 1;
+                Ok(())
+            }
+            Ok(event) => self.say(json!({ "type": "pty_event", "event": event.row() })).await,
+            Err(RecvError::Lagged(missed)) if self.is_paused => {
+                self.missed += missed;
+                Ok(())
+            }
+            Err(RecvError::Lagged(missed)) => self.say(json!({ "type": "lagged", "missed": missed })).await,
+            Err(RecvError::Closed) => Err(Gone),
+        }
+    }
+
+    async fn on_message(&mut self, message: Option<Result<Message, axum::Error>>) -> Result<(), Gone> {
+        let text = match message {
+            None | Some(Err(_) | Ok(Message::Close(_))) => return Err(Gone),
+            // The library answers pings of the protocol by itself.
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => return Ok(()),
+            Some(Ok(Message::Binary(_))) => return self.complain("Invalid JSON format").await,
+            Some(Ok(Message::Text(text))) => text,
+        };
+        let Ok(message) = serde_json::from_str::<Map<String, Value>>(&text) else {
+            return self.complain("Invalid JSON format").await;
+        };
+        let kind = message.get("type").and_then(Value::as_str).unwrap_or_default();
+        let answer = match kind {
+            "ping" => json!({ "type": "pong", "timestamp": now() }),
+            "pong" => return Ok(()),
+            "subscribe" => {
+                let filters = message.get("filters").cloned().unwrap_or_else(|| json!({}));
+                match wanted(&filters) {
+                    Ok(wanted) => self.wanted = wanted,
+                    Err(problem) => return self.complain(&problem).await,
+                }
+                json!({ "type": "subscribed", "filters": filters, "message": "Subscription filters applied" })
+            }
+            "unsubscribe" => {
+                self.wanted = Wanted::default();
+                json!({ "type": "unsubscribed", "message": "Subscription filters removed" })
+            }
+            "pause" => {
+                self.is_paused = true;
+                json!({ "type": "paused", "message": "Event stream paused" })
+            }
+            "resume" => {
+                self.is_paused = false;
+                let missed = std::mem::take(&mut self.missed);
+                json!({ "type": "resumed", "message": "Event stream resumed", "missed": missed })
+            }
+            other => {
+                let other: String = other.chars().take(100).collect();
+                return self.complain(&format!("Unknown message type: {other}")).await;
+            }
+        };
+        self.say(answer).await
+    }
+
+    async fn complain(&mut self, problem: &str) -> Result<(), Gone> {
+        self.say(json!({ "type": "error", "message": problem })).await
+    }
+}
+
+/// The filters of a subscription.
+fn wanted(filters: &Value) -> Result<Wanted, String> {
+    let Value::Object(filters) = filters else { return Err("filters must be an object".to_owned()) };
+    let names = |name: &str| match filters.get(name) {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(list)) if list.len() <= MAX_NAMES => {
+            let texts: Option<Vec<String>> = list.iter().map(|item| item.as_str().map(str::to_owned)).collect();
+            texts.ok_or_else(|| format!("{name} must be a list of strings"))
+        }
+        Some(_) => Err(format!("{name} must be a list of at most {MAX_NAMES} strings")),
+    };
+    let flag = |name: &str| match filters.get(name) {
+        None | Some(Value::Null) => Ok(false),
+        Some(Value::Bool(flag)) => Ok(*flag),
+        Some(_) => Err(format!("{name} must be true or false")),
+    };
+    Ok(Wanted {
+        actions: names("actions")?,
+        agent_ids: names("agent_ids")?,
+        session_ids: names("session_ids")?,
+        errors_only: flag("errors_only")?,
+        blocked_only: flag("blocked_only")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_room_for_so_many() {
+        let listeners = Arc::new(Listeners::default());
+        let places: Vec<_> = (0..MAX_LISTENERS).filter_map(|_| listeners.take()).collect();
+        assert_eq!((places.len(), listeners.count()), (MAX_LISTENERS, MAX_LISTENERS));
+        assert!(listeners.take().is_none());
+        drop(places);
+        assert_eq!(listeners.count(), 0);
+    }
+
+    #[test]
+    fn filters_that_make_no_sense_are_refused() {
+        for (filters, is_right) in [
+            (json!({}), true),
+            (json!({ "actions": ["talk"], "errors_only": true, "unknown": 7 }), true),
+            (json!([]), false),
+            (json!({ "actions": "talk" }), false),
+            (json!({ "actions": [1] }), false),
+            (json!({ "blocked_only": "yes" }), false),
+        ] {
+            assert_eq!(wanted(&filters).is_ok(), is_right, "{filters}");
+        }
+    }
+}

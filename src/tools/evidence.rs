@@ -1,0 +1,232 @@
+//! `evidence`: what was run and what came of it, as one JSON that a leader can attach to a message.
+//!
+//! One command gives a transcript. Words about an intervention, several commands, or something attached give a pack of
+//! transcripts. Secrets are masked; who ran a command is told as it was recorded, which is a claim.
+
+use std::time::SystemTime;
+
+use kpty_emulator::{Mode, Request as Read};
+use serde_json::{Map, Value, json};
+
+use super::commands::MAX_CHARS;
+use super::envelope::Outcome;
+use super::params::{Params, wrong_type};
+use super::talk::{MAX_CHARS_CAP, millis};
+use super::{Caller, Tools};
+use crate::error::{Error, Result};
+use crate::guard::Redactor;
+use crate::ids::CommandId;
+use crate::model::iso_time;
+use crate::session::Session;
+use crate::traffic::new_id;
+
+pub(super) const PARAMS: &[&str] = &[
+    "session_id",
+    "command_id",
+    "command_ids",
+    "screen",
+    "max_chars",
+    "intervention_type",
+    "action_taken",
+    "result",
+    "attach",
+];
+
+/// Commands in one pack.
+const MAX_COMMANDS: usize = 50;
+/// Things attached to one pack, and the bytes of them all.
+const MAX_ATTACHED: usize = 20;
+const MAX_ATTACHED_BYTES: usize = 64 << 10;
+/// Characters of each word about an intervention.
+const WORD_CHARS: usize = 4_000;
+
+pub(super) struct Request<'a> {
+    tools: &'a Tools,
+    session: Session,
+    commands: Vec<CommandId>,
+    wants_screen: bool,
+    max_chars: usize,
+    /// `intervention_type`, `action_taken`, `result`.
+    words: [Option<String>; 3],
+    attached: Vec<Value>,
+    /// Several commands were asked for by name.
+    is_list: bool,
+    collected_by: Option<String>,
+}
+
+impl<'a> Request<'a> {
+    pub(super) fn read(params: &mut Params<'_>, tools: &'a Tools, caller: &Caller) -> Result<Self> {
+        let session = tools.session(params)?;
+        let listed = params.strings("command_ids")?;
+        let is_list = listed.is_some();
+        let mut commands = match listed {
+            None => Vec::new(),
+            Some(ids) => ids.iter().map(|id| named(id)).collect::<Result<Vec<_>>>()?,
+        };
+        commands.extend(params.command_id("command_id")?);
+        commands.dedup();
+        if commands.len() > MAX_COMMANDS {
+            return Err(Error::invalid("command_ids", format!("has more than {MAX_COMMANDS} commands")));
+        }
+        if commands.is_empty() {
+            commands.extend(session.commands().last().map(|command| command.id));
+        }
+        let redactor = session.redactor();
+        let word = |name| -> Result<Option<String>> {
+            let text = params.text(name)?.map(|text| redactor.redact(text).into_owned());
+            Ok(text.map(|text| text.chars().take(WORD_CHARS).collect()))
+        };
+        let words = [word("intervention_type")?, word("action_taken")?, word("result")?];
+        let attached = attached(params)?.into_iter().map(|item| masked(item, &redactor)).collect();
+        let wants_screen = params.flag("screen", true)? && tools.may_read_screens().is_ok();
+        let max_chars = params.count("max_chars", MAX_CHARS, MAX_CHARS_CAP)?;
+        let collected_by = caller.identity(params.arguments(), tools.config.identity.agent_id.as_deref());
+        Ok(Self { tools, session, commands, wants_screen, max_chars, words, attached, is_list, collected_by })
+    }
+
+    pub(super) async fn run(self) -> Outcome {
+        let now = iso_time(SystemTime::now());
+        let evidence_id = format!("ev_{}", new_id(SystemTime::now()).trim_start_matches("pty_"));
+        let actors = self.actors().await;
+        let mut transcripts = Vec::new();
+        for (id, actor) in self.commands.iter().zip(actors) {
+            transcripts.push(self.transcript(*id, actor, &now)?);
+        }
+        if transcripts.is_empty() {
+            transcripts.push(self.bare_transcript(&now));
+        }
+        // The screen is that of now, so it belongs to the last one.
+        if let (true, Some(last)) = (self.wants_screen, transcripts.last_mut()) {
+            last.insert("screen".to_owned(), json!(self.session.read(&Read::new(Mode::Viewport)).text.trim_end()));
+        }
+        let is_pack = self.is_list || !self.attached.is_empty() || self.words.iter().any(Option::is_some);
+        let mut pack = match is_pack {
+            false => transcripts.pop().unwrap_or_default(),
+            true => {
+                let [intervention_type, action_taken, result] = self.words;
+                let evidence: Vec<Value> = transcripts.into_iter().map(Value::Object).chain(self.attached).collect();
+                let pack = json!({
+                    "intervention_type": intervention_type,
+                    "session_id": self.session.id().as_str(),
+                    "timestamp": now,
+                    "evidence": evidence,
+                    "action_taken": action_taken,
+                    "result": result,
+                });
+                pack.as_object().cloned().unwrap_or_default()
+            }
+        };
+        pack.insert("evidence_id".to_owned(), json!(evidence_id));
+        pack.insert("collected_by".to_owned(), json!(self.collected_by));
+        pack.insert("session".to_owned(), session_fields(&self.session));
+        Ok(pack)
+    }
+
+    /// Who ran each command, as it was recorded; else whose the session is.
+    async fn actors(&self) -> Vec<Option<String>> {
+        let traffic = self.tools.traffic.clone();
+        let session = self.session.id().to_string();
+        let commands: Vec<String> = self.commands.iter().map(ToString::to_string).collect();
+        let count = commands.len();
+        let looked = tokio::task::spawn_blocking(move || {
+            let record = traffic.record();
+            let who = |command: &String| record.as_ref()?.who_ran(&session, command).ok().flatten();
+            commands.iter().map(who).collect::<Vec<_>>()
+        });
+        // A record that cannot be read tells of nobody.
+        let recorded = looked.await.unwrap_or_else(|_| vec![None; count]);
+        let owner = self.session.with_owner(|owner| owner.agent_id.clone());
+        recorded.into_iter().map(|actor| actor.or_else(|| owner.clone())).collect()
+    }
+
+    fn transcript(&self, id: CommandId, actor: Option<String>, now: &str) -> Result<Map<String, Value>> {
+        let unknown = || Error::invalid("command_id", format!("{id} is no command of this session, or is forgotten"));
+        let command = self.session.command(id).ok_or_else(unknown)?;
+        let output = self.session.output_of(id, self.max_chars).unwrap_or_default();
+        let end = command.end.as_ref();
+        let fields = json!({
+            "type": "pty_transcript",
+            "session_id": self.session.id().as_str(),
+            "command_id": id.to_string(),
+            "command": self.session.redactor().redact(&command.line),
+            "output": output.text,
+            "exit_code": end.and_then(|end| end.status),
+            "timestamp": now,
+            "actor": actor,
+            "running": end.is_none(),
+            "completed_by": end.map(|end| end.by.as_str()),
+            "started_at": iso_time(command.started_at),
+            "duration_ms": millis(command.age()),
+            "cwd": command.cwd,
+            "truncated": output.truncated,
+            "omitted_chars": output.omitted_chars,
+            "evicted_lines": output.evicted_lines,
+        });
+        Ok(fields.as_object().cloned().unwrap_or_default())
+    }
+
+    /// Nothing was run: only the screen can tell.
+    fn bare_transcript(&self, now: &str) -> Map<String, Value> {
+        let fields = json!({
+            "type": "pty_transcript",
+            "session_id": self.session.id().as_str(),
+            "command_id": null,
+            "command": null,
+            "output": "",
+            "exit_code": null,
+            "timestamp": now,
+            "actor": self.session.with_owner(|owner| owner.agent_id.clone()),
+        });
+        fields.as_object().cloned().unwrap_or_default()
+    }
+}
+
+fn named(id: &str) -> Result<CommandId> {
+    let problem = || Error::invalid("command_ids", "must be ids of commands, such as cmd_1");
+    id.trim().parse().map_err(|()| problem())
+}
+
+/// What the caller adds of its own: screenshots, for example. Each says its type.
+fn attached(params: &Params<'_>) -> Result<Vec<Value>> {
+    let Some(value) = params.value("attach") else { return Ok(Vec::new()) };
+    let inner = value.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let Value::Array(list) = inner.as_ref().unwrap_or(value) else {
+        return Err(wrong_type("attach", "a list of objects", value));
+    };
+    let has_type = |item: &Value| item.get("type").is_some_and(Value::is_string);
+    if !list.iter().all(has_type) {
+        return Err(Error::invalid("attach", "must be a list of objects with a type"));
+    }
+    if list.len() > MAX_ATTACHED || json!(list).to_string().len() > MAX_ATTACHED_BYTES {
+        let bounds = format!("is more than {MAX_ATTACHED} things or {MAX_ATTACHED_BYTES} bytes");
+        return Err(Error::invalid("attach", bounds));
+    }
+    Ok(list.clone())
+}
+
+/// The same with every text masked.
+fn masked(value: Value, redactor: &Redactor) -> Value {
+    match value {
+        Value::String(text) => Value::String(redactor.redact(&text).into_owned()),
+        Value::Array(items) => items.into_iter().map(|item| masked(item, redactor)).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(name, value)| (name, masked(value, redactor))).collect(),
+        other => other,
+    }
+}
+
+fn session_fields(session: &Session) -> Value {
+    let info = session.info();
+    json!({
+        "session_id": info.id.as_str(),
+        "source": "local",
+        "label": info.owner.label,
+        "owner_agent_id": info.owner.agent_id,
+        "owner_session_id": info.owner.session_id,
+        "owner_role": info.owner.role,
+        "shell": info.shell,
+        "cwd": info.cwd.display().to_string(),
+        "cols": info.size.cols(),
+        "rows": info.size.rows(),
+        "is_alive": info.exit.is_none(),
+    })
+}
