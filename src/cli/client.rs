@@ -119,6 +119,11 @@ impl Client {
         Ok(Self { http, url, path, token, agent: None })
     }
 
+    /// What lets us in where our user does not.
+    pub(super) fn token(&self) -> Option<&str> {
+        self.token.as_ref().map(Token::as_str)
+    }
+
     /// Where the server is.
     pub(super) fn url(&self) -> &str {
         &self.url

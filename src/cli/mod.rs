@@ -2,6 +2,8 @@
 //!
 //! Exit codes are a contract with scripts; the help of each command and the README list them.
 
+#[cfg(unix)]
+mod attach;
 mod client;
 mod completions;
 mod doctor;
@@ -90,6 +92,9 @@ enum Command {
     Resize(sessions::ResizeArguments),
     /// End a session and everything in it.
     Kill(sessions::KillArguments),
+    /// See and use a session in this terminal, full-screen.
+    #[cfg(unix)]
+    Attach(attach::AttachArguments),
     /// Open the page for people in a browser.
     Open(open::OpenArguments),
     /// Say whether a server runs, and where.
@@ -171,6 +176,8 @@ fn carry_out(command: Command) -> Result<Outcome, Failure> {
         Command::Evidence(arguments) => ask(evidence::evidence(arguments)),
         Command::Resize(arguments) => ask(sessions::resize(arguments)),
         Command::Kill(arguments) => ask(sessions::kill(arguments)),
+        #[cfg(unix)]
+        Command::Attach(arguments) => ask(attach::attach(arguments)),
         Command::Open(arguments) => ask(open::open(arguments)),
         Command::Status(arguments) => ask(status::status(arguments)),
         Command::Stop(arguments) => ask(status::stop(arguments)),

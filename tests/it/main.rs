@@ -1,6 +1,7 @@
 //! The built program, run as a user runs it, and the promises that the repository makes about itself.
 
 mod access;
+mod attach;
 mod bridge_http;
 mod cli;
 mod desktop;
@@ -25,4 +26,5 @@ mod tidy;
 mod tools;
 mod traffic;
 mod two_servers;
+mod ui;
 mod xterm;

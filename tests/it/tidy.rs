@@ -120,6 +120,7 @@ fn each_library_has_one_home() {
         ("reqwest", &["src/cli/", "src/bridge/", "src/traffic/emit.rs"]),
         ("rusqlite", &["src/traffic/store.rs"]),
         ("rmcp", &["src/server/mcp/"]),
+        ("tokio_tungstenite", &["src/cli/attach/"]),
         ("resvg", &["src/picture/"]),
     ] {
         let is_home = |name: &str| homes.iter().any(|home| name.starts_with(home));

@@ -47,15 +47,12 @@ const MAX_HISTORY_LINES: u64 = 500;
 /// Rows of history in one answer.
 const MAX_HISTORY_ROWS: usize = 2_000;
 
-/// Who types here, in the record.
-const NAME: &str = "web";
-
 /// The actions that people use; the rest is for agents.
 const ACTIONS: [&str; 8] = ["send_keys", "search", "term_read", "commands", "resize", "kill", "create", "list"];
 
 /// Serves a client until it goes.
-pub(super) async fn run(mut socket: WebSocket, tools: Tools) {
-    let mut client = Client::new(tools);
+pub(super) async fn run(mut socket: WebSocket, tools: Tools, name: &'static str) {
+    let mut client = Client::new(tools, name);
     if send(&mut socket, client.hello()).await.is_err() {
         return;
     }
@@ -129,6 +126,8 @@ enum Answer {
 
 struct Client {
     tools: Tools,
+    /// Who types here, in the record.
+    name: &'static str,
     watched: HashMap<String, Watched>,
     /// Some session moved.
     moved: Arc<Notify>,
@@ -167,14 +166,15 @@ impl Drop for Watched {
 }
 
 impl Client {
-    fn new(tools: Tools) -> Self {
+    fn new(tools: Tools, name: &'static str) -> Self {
         let (answering, answers) = mpsc::channel(MAX_WAITING);
         let (typing, typed) = mpsc::channel(MAX_WAITING);
         let mut tasks = JoinSet::new();
-        tasks.spawn(type_in_order(tools.clone(), typed, answering.clone()));
+        tasks.spawn(type_in_order(tools.clone(), name, typed, answering.clone()));
         let now = Instant::now();
         Self {
             tools,
+            name,
             watched: HashMap::new(),
             moved: Arc::default(),
             next_frame: now,
@@ -384,9 +384,9 @@ impl Client {
         if self.tasks.len() > MAX_WATCHED + MAX_CALLS {
             return self.answer(n, refused("too many questions at once"));
         }
-        let (tools, answering) = (self.tools.clone(), self.answering.clone());
+        let (tools, name, answering) = (self.tools.clone(), self.name, self.answering.clone());
         self.tasks.spawn(async move {
-            let body = Value::Object(tools.call(&args, Caller::named(NAME)).await.body);
+            let body = Value::Object(tools.call(&args, Caller::named(name)).await.body);
             let _ = answering.send(Answer::Reply { n, body }).await;
         });
     }
@@ -425,11 +425,12 @@ impl Client {
 /// What a person types reaches the session in the order in which it was typed.
 async fn type_in_order(
     tools: Tools,
+    name: &'static str,
     mut typed: mpsc::Receiver<(u64, Map<String, Value>)>,
     answers: mpsc::Sender<Answer>,
 ) {
     while let Some((n, args)) = typed.recv().await {
-        let body = Value::Object(tools.call(&args, Caller::named(NAME)).await.body);
+        let body = Value::Object(tools.call(&args, Caller::named(name)).await.body);
         if answers.send(Answer::Reply { n, body }).await.is_err() {
             return;
         }

@@ -62,9 +62,10 @@ async fn open(
         let why = "too many clients look at the same time; close a page";
         return refusal(StatusCode::SERVICE_UNAVAILABLE, why).into_response();
     };
+    let name = if request.uri().query() == Some("as=attach") { "attach" } else { "web" };
     let upgrade = upgrade.max_message_size(MAX_MESSAGE_BYTES).max_frame_size(MAX_MESSAGE_BYTES);
     upgrade.on_upgrade(async move |socket| {
-        connection::run(socket, live.tools).await;
+        connection::run(socket, live.tools, name).await;
         drop(place);
     })
 }

@@ -47,7 +47,8 @@ class App {
     };
     this.socket.onmessage = ({ data }) => this.hear(JSON.parse(data));
     this.socket.onclose = () => {
-      this.setConnection("is-off", "not connected");
+      const advice = this.pause > 1000 ? "not connected: if the server runs, kpty open makes a new link" : "not connected";
+      this.setConnection("is-off", advice);
       for (const done of this.waiting.values()) done({ ok: false, message: "The server went away." });
       this.waiting.clear();
       setTimeout(() => this.connect(), this.pause);
@@ -142,7 +143,9 @@ class App {
       return ["is-ended", how];
     }
     if (session.stale) return ["is-stale", "silent"];
-    return session.running_command ? ["is-running", "running"] : ["", "idle"];
+    const shell = (session.shell ?? "").split("/").pop();
+    const isOther = session.foreground && shell && session.foreground !== shell;
+    return session.running_command || isOther ? ["is-running", "running"] : ["", "idle"];
   }
 
   ownerOf(session) {

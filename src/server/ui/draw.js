@@ -121,7 +121,9 @@ export class Small {
     [this.cols, this.height, this.problem, this.cursor] = [frame.cols, frame.rows, frame.problem ?? null, frame.cursor];
     for (const [index, runs] of frame.changed) this.rows[index] = runs;
     const dirty = frame.changed.map(([index]) => index);
-    if (this.fit() || frame.full || this.problem) this.drawAll();
+    // Sizes are looked at only when they may have changed: asking makes the browser lay out the page.
+    if (frame.full) this.fit();
+    if (frame.full || this.problem) this.drawAll();
     else for (const index of dirty) this.draw(index);
   }
 
