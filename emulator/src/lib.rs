@@ -245,6 +245,20 @@ impl Emulator {
         (0..usize::from(self.engine.size().rows())).map(|row| lines.line_of_screen_row(row)).collect()
     }
 
+    /// Rows of the kept text before a line, counted from the oldest that is kept, at the present width.
+    pub fn rows_before(&mut self, line: u64) -> u64 {
+        let buffer = self.engine.buffer();
+        self.bring_index_up_to_date(buffer);
+        self.lines(buffer).rows_before(line)
+    }
+
+    /// Rows of the kept text before the first row of the screen.
+    pub fn rows_before_screen(&mut self) -> u64 {
+        let buffer = self.engine.buffer();
+        self.bring_index_up_to_date(buffer);
+        self.lines(buffer).rows_before_screen()
+    }
+
     /// The cells of whole lines, row by row, each row with the number of its line: live lines as they are, finished
     /// ones laid out at the present width. Lines that are not there are left out.
     pub fn rows(&mut self, wanted: std::ops::Range<u64>, which: Which) -> Vec<(u64, Row)> {

@@ -226,6 +226,28 @@ impl<'a> Lines<'a> {
         self.live(number).map_or(0, |line| self.index.rows_above.saturating_sub(self.index.start(line)))
     }
 
+    /// Rows of the kept text before a line, at the present width; finished lines are counted as they would be shown.
+    pub(crate) fn rows_before(&self, number: u64) -> u64 {
+        let (history, cols) = (self.engine.history(), usize::from(self.engine.size().cols()));
+        let rows_of = |number: u64| match history.text(number) {
+            // Bytes are at least as many as columns.
+            Some(text) if text.len() > cols => {
+                let mut ends = Vec::new();
+                wrap(text, cols, &mut ends);
+                ends.len() as u64
+            }
+            _ => 1,
+        };
+        let finished: u64 = (self.oldest..number.min(self.first_live)).map(rows_of).sum();
+        let live = number.saturating_sub(self.first_live).min(self.index.len() as u64) as usize;
+        finished + self.index.start(live) as u64
+    }
+
+    /// Rows of the kept text before the screen.
+    pub(crate) fn rows_before_screen(&self) -> u64 {
+        self.rows_before(self.first_live) + self.index.rows_above as u64
+    }
+
     /// A number that changes with the text of the line.
     pub(crate) fn hash(&self, number: u64, scratch: &mut String) -> u64 {
         scratch.clear();

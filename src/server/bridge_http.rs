@@ -18,7 +18,7 @@ use crate::config::ScreenAccess;
 use crate::error::{Error, Result as OurResult};
 use crate::model::Role;
 use crate::session::Session;
-use crate::tools::{BufferMode, BufferRequest, Caller, MAX_BUFFER_LINES, Reply, Tools};
+use crate::tools::{BufferMode, BufferRequest, Caller, MAX_BUFFER_LINES, PIECE_LINES, Reply, Tools};
 
 /// Ports that are tried for a bridge: the wanted one, and those after it.
 const PORTS_TRIED: u16 = 50;
@@ -221,7 +221,15 @@ async fn buffer(State(tools): State<Tools>, request: Request) -> Answer {
     let max_lines = usize::try_from(max_lines).unwrap_or(MAX_BUFFER_LINES);
     let merge_wrapped = asked.0.get("merge_wrapped").and_then(Value::as_bool).unwrap_or(true);
     let request = BufferRequest { mode, max_lines, merge_wrapped };
-    let read = tools.bridge_buffer(&session, &request).map_err(|error| failed(error.into()))?;
+    let is_long = max_lines as u64 > PIECE_LINES || matches!(mode, BufferMode::Delta { .. });
+    let read = match is_long {
+        // It takes a while, so not on a thread that others wait for.
+        true => tokio::task::spawn_blocking(move || tools.bridge_buffer(&session, &request))
+            .await
+            .unwrap_or_else(|error| Err(Error::NotAvailable(error.to_string()))),
+        false => tools.bridge_buffer(&session, &request),
+    };
+    let read = read.map_err(|error| failed(error.into()))?;
     let mut body = json!({
         "ok": true,
         "text": read.lines.join("\n"),
@@ -236,8 +244,8 @@ async fn buffer(State(tools): State<Tools>, request: Request) -> Answer {
     let marker = read.marker.unzip();
     for (snake, camel, value) in [
         ("buffer_type", "bufferType", json!(read.buffer)),
-        ("cursor_line", "cursorLine", json!(read.cursor_line)),
-        ("viewport_y", "viewportY", json!(read.viewport_y)),
+        ("cursor_line", "cursorLine", json!(read.cursor_row)),
+        ("viewport_y", "viewportY", json!(read.top_row)),
         ("marker_id", "markerId", json!(marker.0)),
         ("marker_line", "markerLine", json!(marker.1)),
         ("marker_disposed", "markerDisposed", json!(read.marker_disposed)),

@@ -40,7 +40,7 @@ pub use kill::{KillReport, kill_all};
 pub use masked::MaskedScreen;
 pub use output::Output;
 pub use spawn::{Integration, NewSession};
-pub use view::View;
+pub use view::{Moment, View};
 
 use crate::error::{Error, Exited, Result};
 use crate::guard::Redactor;

@@ -1,10 +1,13 @@
 //! What tools ask of a session besides its text: where the window stands, the cells, the end.
 
+use std::sync::MutexGuard;
+
 use kpty_emulator::{Answer, Cursor, Mode, Request, Screen};
 use tokio::sync::watch;
 
 use super::Session;
 use super::ground::interactive_shell;
+use super::terminal::Terminal;
 use crate::model::ExitInfo;
 
 /// A read, and where the visible screen began at that moment.
@@ -20,6 +23,28 @@ pub struct View {
     pub cursor: Option<Cursor>,
 }
 
+/// A session at one moment.
+pub struct Moment<'a> {
+    terminal: MutexGuard<'a, Terminal>,
+}
+
+impl Moment<'_> {
+    /// Reads rendered text, secrets masked.
+    pub fn read(&mut self, request: &Request) -> Answer {
+        self.terminal.read_masked(request)
+    }
+
+    /// Rows of the kept text before a line.
+    pub fn rows_before(&mut self, line: u64) -> u64 {
+        self.terminal.emulator.rows_before(line)
+    }
+
+    /// Rows of the kept text before the first visible one.
+    pub fn rows_before_screen(&mut self) -> u64 {
+        self.terminal.emulator.rows_before_screen()
+    }
+}
+
 impl Session {
     /// Reads rendered text, secrets masked, and says where the window stands; both at one moment.
     pub fn view(&self, request: &Request) -> View {
@@ -31,10 +56,9 @@ impl Session {
         View { answer, top_line: Some(top_line), cursor_line, cursor }
     }
 
-    /// Several reads of one moment, secrets masked.
-    pub fn reading<T>(&self, body: impl FnOnce(&mut dyn FnMut(&Request) -> Answer) -> T) -> T {
-        let mut terminal = self.shared.lock();
-        body(&mut |request| terminal.read_masked(request))
+    /// The session as it is now, for several looks at the same thing. Nothing happens in it while this is held.
+    pub fn moment(&self) -> Moment<'_> {
+        Moment { terminal: self.shared.lock() }
     }
 
     /// The visible cells. Nothing is masked: for finding places, not for showing.

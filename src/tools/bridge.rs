@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use kpty_emulator::{Answer, Buffer, Mode, Request as ScreenRead, Size};
+use kpty_emulator::{Answer, Buffer, Mode, Request as ScreenRead, Size, row_ends};
 
 use serde_json::{Map, json};
 
@@ -16,10 +16,12 @@ use super::typing::guard_forms;
 use super::{Caller, Tools};
 use crate::error::Result;
 use crate::ids::SessionId;
-use crate::session::Session;
+use crate::session::{Moment, Session};
 
 /// Lines of an answer at most: all that a session keeps unless it was told to keep more.
 pub const MAX_BUFFER_LINES: usize = 10_000;
+/// Lines that are read while the session has to wait.
+pub const PIECE_LINES: u64 = 500;
 /// Characters of an answer at most; the newest are kept. Clients take 8 MiB.
 const MAX_BUFFER_CHARS: usize = 1 << 20;
 
@@ -48,18 +50,19 @@ pub struct BufferRequest {
     pub merge_wrapped: bool,
 }
 
-/// The text of a terminal. Lines are counted from the session's first, and so is everything that is a line here.
+/// The text of a terminal. Places in it are rows, counted from the oldest that is kept, as desktops count them; the
+/// numbers of lines are ours, and stay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BufferAnswer {
     /// The lines.
     pub lines: Vec<String>,
     /// The number of each.
     pub line_numbers: Vec<u64>,
-    /// Of a tail: the line of the cursor.
-    pub cursor_line: Option<u64>,
-    /// Of a viewport: the line of its first row.
-    pub viewport_y: Option<u64>,
-    /// Of a delta: its marker and the line of that. A marker stays where it is.
+    /// Of a tail: the row of the cursor.
+    pub cursor_row: Option<u64>,
+    /// Of a viewport: its first row.
+    pub top_row: Option<u64>,
+    /// Of a delta: its marker and the row of that. A marker stays where it is.
     pub marker: Option<(u64, u64)>,
     /// The marker that was asked for is not known any more.
     pub marker_disposed: bool,
@@ -95,39 +98,86 @@ impl Tools {
     }
 
     /// Reads the text of a terminal. Clients of a bridge have to look again and again, so looks are not recorded.
+    /// A long text is read piece by piece, so that the session can go on between two of them.
     pub fn bridge_buffer(&self, session: &Session, request: &BufferRequest) -> Result<BufferAnswer> {
         self.may_read_screens()?;
-        let mut answer = session.reading(|read| buffer(read, request));
+        let (mut answer, older) = buffer(&mut session.moment(), request);
+        let mut chars: usize = answer.lines.iter().map(|line| line.chars().count()).sum();
+        while let Some((from, until)) = older.map(|from| (from, answer.line_numbers.first().copied().unwrap_or(from))) {
+            if from >= until {
+                break;
+            }
+            let piece = Mode::Range { from: from.max(until.saturating_sub(PIECE_LINES)), until: Some(until) };
+            let merge_wrapped = request.merge_wrapped;
+            let piece = session.moment().read(&ScreenRead { merge_wrapped, ..ScreenRead::new(piece) });
+            chars += piece.text.chars().count();
+            if piece.line_numbers.is_empty() || chars > MAX_BUFFER_CHARS {
+                answer.truncated = true;
+                break;
+            }
+            answer.lines.splice(..0, piece.lines().map(str::to_owned));
+            answer.line_numbers.splice(..0, piece.line_numbers);
+        }
         answer.is_alive = session.exit().is_none();
         Ok(answer)
     }
 }
 
-/// Reads at one moment.
-type Read<'a> = dyn FnMut(&ScreenRead) -> Answer + 'a;
+/// A terminal at one moment.
+trait Text {
+    fn read(&mut self, request: &ScreenRead) -> Answer;
+    fn rows_before(&mut self, line: u64) -> u64;
+    fn rows_before_screen(&mut self) -> u64;
+}
 
-fn buffer(read: &mut Read<'_>, request: &BufferRequest) -> BufferAnswer {
-    let now = read(&ScreenRead { max_lines: Some(0), ..ScreenRead::new(Mode::Tail) });
-    let up_to_cursor = |read: &mut Read<'_>, from: u64| lines(read, from, now.cursor_line, request.merge_wrapped);
-    let from = now.cursor_line.saturating_sub(request.max_lines.min(MAX_BUFFER_LINES) as u64);
-    match request.mode {
-        BufferMode::Viewport => viewport(read, request),
-        BufferMode::Delta { since: None } if now.buffer == Buffer::Main => {
-            // The number of a marker is that of its line, so that there is nothing to be kept and to be lost. It is
-            // counted from 1, since some callers take 0 for none.
-            BufferAnswer { marker: Some((now.cursor_line + 1, now.cursor_line)), ..empty(&now) }
+impl Text for Moment<'_> {
+    fn read(&mut self, request: &ScreenRead) -> Answer {
+        Moment::read(self, request)
+    }
+
+    fn rows_before(&mut self, line: u64) -> u64 {
+        Moment::rows_before(self, line)
+    }
+
+    fn rows_before_screen(&mut self) -> u64 {
+        Moment::rows_before_screen(self)
+    }
+}
+
+/// Reads what fits into one piece; and where the lines begin that are still to be read before it.
+fn buffer(text: &mut impl Text, request: &BufferRequest) -> (BufferAnswer, Option<u64>) {
+    if request.mode == BufferMode::Viewport {
+        return (viewport(text, request.merge_wrapped), None);
+    }
+    let now = text.read(&ScreenRead { max_lines: Some(0), ..ScreenRead::new(Mode::Tail) });
+    let cursor = Place { line: now.cursor_line, row: text.rows_before_screen() + u64::from(now.cursor.row) };
+    let tail_from = cursor.line.saturating_sub(request.max_lines.min(MAX_BUFFER_LINES) as u64);
+    let is_main = now.buffer == Buffer::Main;
+    let (from, marker, marker_disposed) = match request.mode {
+        // The number of a marker is that of its line, so that there is nothing to be kept and to be lost. It is counted
+        // from 1, since some callers take 0 for none.
+        BufferMode::Delta { since: None } if is_main => {
+            return (BufferAnswer { marker: Some((cursor.line + 1, cursor.row)), ..empty(&now) }, None);
         }
-        BufferMode::Delta { since: Some(marker) } if now.buffer == Buffer::Main => match marker_line(&now, marker) {
-            Some(line) => BufferAnswer { marker: Some((marker, line)), ..up_to_cursor(read, line + 1) },
-            None => {
-                BufferAnswer { cursor_line: Some(now.cursor_line), marker_disposed: true, ..up_to_cursor(read, from) }
-            }
+        BufferMode::Delta { since: Some(marker) } if is_main => match marker_line(&now, marker) {
+            Some(line) => (line + 1, Some((marker, text.rows_before(line))), false),
+            None => (tail_from, None, true),
         },
         // The other screen has no markers.
-        BufferMode::Tail | BufferMode::Delta { .. } => {
-            BufferAnswer { cursor_line: Some(now.cursor_line), ..up_to_cursor(read, from) }
-        }
-    }
+        _ => (tail_from, None, false),
+    };
+    let first = from.max((cursor.line + 1).saturating_sub(PIECE_LINES));
+    let read = down_to_cursor(text, first, cursor, request.merge_wrapped);
+    let cursor_row = Some(cursor.row).filter(|_| marker.is_none());
+    let answer = BufferAnswer { cursor_row, marker, marker_disposed, ..read };
+    (answer, Some(from.max(now.oldest_line)).filter(|from| *from < first))
+}
+
+/// Where the cursor is.
+#[derive(Clone, Copy)]
+struct Place {
+    line: u64,
+    row: u64,
 }
 
 /// The line of a marker, while it is kept. The cursor may have gone up since, but not by more than a screen.
@@ -141,8 +191,8 @@ fn empty(now: &Answer) -> BufferAnswer {
     BufferAnswer {
         lines: Vec::new(),
         line_numbers: Vec::new(),
-        cursor_line: None,
-        viewport_y: None,
+        cursor_row: None,
+        top_row: None,
         marker: None,
         marker_disposed: false,
         truncated: false,
@@ -161,30 +211,43 @@ fn shown(answer: &Answer) -> BufferAnswer {
     }
 }
 
-/// Lines down to the cursor's, which is there also when nothing stands on it.
-fn lines(read: &mut Read<'_>, from: u64, cursor: u64, merge_wrapped: bool) -> BufferAnswer {
-    let mode = Mode::Range { from, until: Some(cursor + 1) };
-    let answer = read(&ScreenRead { merge_wrapped, max_chars: Some(MAX_BUFFER_CHARS), ..ScreenRead::new(mode) });
+/// Lines down to the row of the cursor, which is there also when nothing stands on it.
+fn down_to_cursor(text: &mut impl Text, from: u64, cursor: Place, merge_wrapped: bool) -> BufferAnswer {
+    let mode = Mode::Range { from, until: Some(cursor.line + 1) };
+    let answer = text.read(&ScreenRead { merge_wrapped, max_chars: Some(MAX_BUFFER_CHARS), ..ScreenRead::new(mode) });
     let mut shown = shown(&answer);
     let next = shown.line_numbers.last().map_or(from.max(answer.oldest_line), |last| last + 1);
-    for number in next..=cursor {
+    for number in next..=cursor.line {
         shown.lines.push(String::new());
         shown.line_numbers.push(number);
+    }
+    // What the cursor's line has below the cursor is not asked for.
+    let rows = 1 + cursor.row.saturating_sub(text.rows_before(cursor.line)) as usize;
+    if merge_wrapped {
+        if let (Some(line), Some(_)) =
+            (shown.lines.last_mut(), shown.line_numbers.last().filter(|_| from <= cursor.line))
+        {
+            let end = row_ends(line, answer.size.cols()).get(rows - 1).copied();
+            line.truncate(end.unwrap_or(line.len()));
+        }
+    } else {
+        let above = shown.line_numbers.partition_point(|number| *number < cursor.line);
+        shown.lines.truncate(above + rows);
+        shown.line_numbers.truncate(above + rows);
     }
     shown
 }
 
 /// The visible rows. What continues a row above them says so, where rows are joined.
-fn viewport(read: &mut Read<'_>, request: &BufferRequest) -> BufferAnswer {
-    let merge_wrapped = request.merge_wrapped;
-    let answer = read(&ScreenRead { merge_wrapped, ..ScreenRead::new(Mode::Viewport) });
-    let top = answer.first_line;
-    let mut shown = BufferAnswer { viewport_y: Some(top), ..shown(&answer) };
-    if merge_wrapped && let Some(first) = shown.lines.first_mut() {
-        let whole = read(&ScreenRead::new(Mode::Range { from: top, until: Some(top + 1) }));
-        if whole.text.len() > first.len() && whole.text.ends_with(first.as_str()) {
-            first.insert_str(0, "...");
-        }
+fn viewport(text: &mut impl Text, merge_wrapped: bool) -> BufferAnswer {
+    let answer = text.read(&ScreenRead { merge_wrapped, ..ScreenRead::new(Mode::Viewport) });
+    let top_row = text.rows_before_screen();
+    let mut shown = BufferAnswer { top_row: Some(top_row), ..shown(&answer) };
+    if merge_wrapped
+        && let Some(first) = shown.lines.first_mut()
+        && text.rows_before(answer.first_line) < top_row
+    {
+        first.insert_str(0, "...");
     }
     shown
 }
@@ -197,6 +260,20 @@ mod tests {
 
     use super::*;
 
+    impl Text for Emulator {
+        fn read(&mut self, request: &ScreenRead) -> Answer {
+            Emulator::read(self, request, None)
+        }
+
+        fn rows_before(&mut self, line: u64) -> u64 {
+            Emulator::rows_before(self, line)
+        }
+
+        fn rows_before_screen(&mut self) -> u64 {
+            Emulator::rows_before_screen(self)
+        }
+    }
+
     fn terminal(rows: u16, bytes: &str) -> Emulator {
         let size = Size::new(20, rows).expect("a size");
         let mut emulator = Emulator::new(Settings { size, ..Settings::default() });
@@ -206,7 +283,7 @@ mod tests {
 
     fn asked(emulator: &mut Emulator, mode: BufferMode, max_lines: usize, merge_wrapped: bool) -> BufferAnswer {
         let request = BufferRequest { mode, max_lines, merge_wrapped };
-        buffer(&mut |read| emulator.read(read, None), &request)
+        buffer(emulator, &request).0
     }
 
     #[test]
@@ -229,7 +306,31 @@ mod tests {
             let answer = asked(&mut terminal(rows, bytes), mode, max_lines, merge);
             assert_eq!(answer.lines, expected, "{bytes:?} {mode:?}");
             assert_eq!(answer.lines.len(), answer.line_numbers.len(), "{bytes:?}");
-            assert_eq!((answer.cursor_line.is_some(), answer.viewport_y.is_some()), (mode == tail, mode == view));
+            assert_eq!((answer.cursor_row.is_some(), answer.top_row.is_some()), (mode == tail, mode == view));
+        }
+    }
+
+    #[test]
+    fn places_are_rows_from_the_oldest() {
+        let b = "b".repeat(70);
+        for (rows, bytes, cursor, top, last) in [
+            (5, "", 0, 0, ""),
+            (5, "a\r\nb", 1, 0, "b"),
+            (3, b.as_str(), 3, 1, b.as_str()),
+            (3, &format!("{b}\r\n{b}\r\nx"), 8, 6, "x"),
+            // The cursor is on the second row of its line.
+            (5, &format!("a\r\n{b}\x1b[3;4H"), 2, 0, &b[..40]),
+        ] {
+            let mut emulator = terminal(rows, bytes);
+            let tail = asked(&mut emulator, BufferMode::Tail, 40, true);
+            assert_eq!(
+                (tail.cursor_row, tail.lines.last().map(String::as_str)),
+                (Some(cursor), Some(last)),
+                "{bytes:?}"
+            );
+            let unmerged = asked(&mut emulator, BufferMode::Tail, 40, false);
+            assert_eq!(unmerged.lines.len() as u64, cursor + 1, "{bytes:?}");
+            assert_eq!(asked(&mut emulator, BufferMode::Viewport, 40, true).top_row, Some(top), "{bytes:?}");
         }
     }
 
@@ -250,7 +351,7 @@ mod tests {
         assert_eq!((other.lines, other.marker, other.buffer), (vec!["other".to_owned()], None, "alternate"));
         feed(&mut emulator, "\x1b[?1049l\x1b[2J\x1b[3J\x1b[H");
         let gone = asked(&mut emulator, since, 40, true);
-        assert!(gone.marker.is_none() && gone.marker_disposed && gone.cursor_line.is_some(), "{gone:?}");
+        assert!(gone.marker.is_none() && gone.marker_disposed && gone.cursor_row.is_some(), "{gone:?}");
         for nonsense in [0, 1_000_000, u64::MAX] {
             let answer = asked(&mut emulator, BufferMode::Delta { since: Some(nonsense) }, 40, true);
             assert!(answer.marker_disposed, "{nonsense}");

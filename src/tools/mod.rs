@@ -36,7 +36,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-pub use bridge::{BufferAnswer, BufferMode, BufferRequest, MAX_BUFFER_LINES};
+pub use bridge::{BufferAnswer, BufferMode, BufferRequest, MAX_BUFFER_LINES, PIECE_LINES};
 pub use envelope::Reply;
 pub use schema::{input_schema, input_schema_for};
 

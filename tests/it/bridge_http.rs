@@ -128,7 +128,7 @@ fn the_buffer_has_both_styles_of_names_and_the_fields_of_its_mode() {
     assert_eq!(found, fields);
     let lines = tail["lines"].as_array().expect("lines");
     assert_eq!((lines.len(), &lines[40], &lines[39]), (41, &json!("$"), &json!("50")), "40 lines and the cursor's");
-    assert_eq!(tail["line_numbers"][40], tail["cursorLine"]);
+    assert_eq!(tail["line_numbers"][40], tail["cursorLine"], "where nothing is wrapped, rows are lines");
     assert_eq!((&tail["bufferType"], &tail["access_mode"]), (&json!("normal"), &json!("on")));
     assert_eq!((&tail["viewportY"], &tail["markerId"]), (&Value::Null, &Value::Null));
     assert_eq!((&tail["rows"], &tail["cols"]), (&json!(30), &json!(120)));

@@ -86,23 +86,31 @@ fn a_reader_elsewhere_loses_and_doubles_no_line() {
     let pair = Pair::start();
     let id = pair.session(json!({ "cols": 80, "rows": 24 }));
     let read = |marker: &Value| {
-        pair.main.done("term_read", json!({ "session_id": id, "mode": "delta", "marker_id": marker, "max_lines": 200 }))
+        let asked = json!({
+            "session_id": id, "mode": "delta", "marker_id": marker, "max_lines": 200, "max_chars": 50_000,
+        });
+        pair.main.done("term_read", asked)
     };
-    let first = read(&Value::Null);
-    assert!(first["marker_id"].is_number(), "{first}");
-    let mut marker = first["marker_id"].clone();
-    let mut seen: Vec<String> = Vec::new();
-    for round in 0..6 {
-        pair.side
-            .done("talk", json!({ "session_id": id, "command": format!("seq {} {}", round * 50, round * 50 + 49) }));
-        let answer = read(&marker);
-        assert_eq!(answer["marker_disposed"], false, "{answer}");
-        marker = answer["marker_id"].clone();
-        let lines = answer["lines"].as_array().expect("lines").iter().filter_map(Value::as_str);
-        seen.extend(lines.filter(|line| line.parse::<u32>().is_ok()).map(str::to_owned));
+    // Lines of one row, of two and of four: places are counted in rows.
+    for digits in [1, 100, 300] {
+        let first = read(&Value::Null);
+        assert!(first["marker_id"].is_number(), "{first}");
+        let mut marker = first["marker_id"].clone();
+        let mut seen: Vec<String> = Vec::new();
+        for round in 0..5 {
+            let (from, to) = (round * 40, round * 40 + 39);
+            let command = format!("for n in $(seq {from} {to}); do printf 'line%s %0{digits}d\n' $n 0; done");
+            pair.side.done("talk", json!({ "session_id": id, "command": command }));
+            let answer = read(&marker);
+            assert_eq!(answer["marker_disposed"], false, "{digits}, {round}: {answer}");
+            marker = answer["marker_id"].clone();
+            let lines = answer["lines"].as_array().expect("lines").iter().filter_map(Value::as_str);
+            let words = lines.filter_map(|line| line.strip_prefix("line")?.split(' ').next());
+            seen.extend(words.filter(|word| word.parse::<u32>().is_ok()).map(str::to_owned));
+        }
+        let expected: Vec<String> = (0..200).map(|number| number.to_string()).collect();
+        assert_eq!(seen, expected, "{digits}");
     }
-    let expected: Vec<String> = (0..300).map(|number| number.to_string()).collect();
-    assert_eq!(seen, expected);
 }
 
 #[test]
