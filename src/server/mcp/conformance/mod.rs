@@ -4,6 +4,8 @@
 //! part of the program.
 #![expect(deprecated, reason = "the suite tests what older versions of the protocol have")]
 
+mod rounds;
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
@@ -17,13 +19,15 @@ use rmcp::model::{
     Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
     LoggingMessageNotificationParam, PaginatedRequestParams, ProgressNotificationParam, ReadResourceRequestParams,
     ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig, SetLevelRequestParams,
-    SubscribeRequestParams, UnsubscribeRequestParams,
+    SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
+
+use rounds::{Given, Round};
 
 use super::plain::{AnswersPlainCalls, Plain, PlainResult};
 use super::{Gate, SESSIONS_FOLDER};
@@ -116,10 +120,13 @@ fn tools() -> Value {
         "test_elicitation_sep1034_defaults",
         "test_elicitation_sep1330_enums",
         "test_reconnection",
+        "test_logging_tool",
+        "test_missing_capability",
     ];
     let mut tools: Vec<_> = plain
-        .map(|name| json!({ "name": name, "description": name, "inputSchema": { "type": "object" } }))
         .into_iter()
+        .chain(rounds::TOOLS)
+        .map(|name| json!({ "name": name, "description": name, "inputSchema": { "type": "object" } }))
         .collect();
     for (name, argument) in [("test_sampling", "prompt"), ("test_elicitation", "message")] {
         let schema =
@@ -215,6 +222,11 @@ async fn log(context: &RequestContext<RoleServer>, words: &str) {
     let _ = context.peer.notify_logging_message(message).await;
 }
 
+/// What the client says that it can do.
+fn capabilities(context: &RequestContext<RoleServer>) -> Result<Value, ErrorData> {
+    serde_json::to_value(context.client_capabilities()).map_err(failed)
+}
+
 fn failed(error: impl std::fmt::Display) -> ErrorData {
     ErrorData::internal_error(error.to_string(), None)
 }
@@ -244,6 +256,19 @@ impl ServerHandler for Fixtures {
         let arguments = request.arguments.unwrap_or_default();
         let argument = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
         let name = request.name.as_ref();
+        if rounds::TOOLS.contains(&name) {
+            let given = Given {
+                responses: request.input_responses.as_ref(),
+                state: request.request_state.as_deref(),
+                capabilities: &capabilities(&context)?,
+            };
+            return match rounds::round(name, &given)? {
+                Round::Asks(questions) => Ok(questions.into()),
+                Round::Done(words) => {
+                    Ok(result::<CallToolResult>(json!({ "content": [text(&words)], "isError": false }))?.into())
+                }
+            };
+        }
         let content = match (content(name), name) {
             (Some(content), _) => content,
             (None, "test_tool_with_logging") => {
@@ -252,6 +277,19 @@ impl ServerHandler for Fixtures {
                     tokio::time::sleep(PAUSE).await;
                 }
                 json!([text("Logged.")])
+            }
+            (None, "test_logging_tool") => {
+                if context.meta.log_level().is_some() {
+                    log(&context, "Asked for.").await;
+                }
+                json!([text("Logged if asked to.")])
+            }
+            (None, "test_missing_capability") => {
+                if capabilities(&context)?.get("sampling").is_none() {
+                    let required = wire(json!({ "sampling": {} }))?;
+                    return Err(ErrorData::missing_required_client_capability(required));
+                }
+                json!([text("It can.")])
             }
             (None, "test_tool_with_progress") => {
                 for progress in [0.0, 50.0, 100.0] {
@@ -337,6 +375,10 @@ impl ServerHandler for Fixtures {
         Ok(result::<ReadResourceResult>(json!({ "contents": [content] }))?.into())
     }
 
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+
     async fn subscribe(&self, _: SubscribeRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
         Ok(())
     }
@@ -361,6 +403,7 @@ impl ServerHandler for Fixtures {
                 prompt("test_prompt_with_arguments", &["arg1", "arg2"]),
                 prompt("test_prompt_with_embedded_resource", &["resourceUri"]),
                 prompt("test_prompt_with_image", &[]),
+                prompt(rounds::PROMPT, &[]),
             ],
         }))
     }
@@ -370,6 +413,20 @@ impl ServerHandler for Fixtures {
         request: GetPromptRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
+        if request.name == rounds::PROMPT {
+            let given = Given {
+                responses: request.input_responses.as_ref(),
+                state: request.request_state.as_deref(),
+                capabilities: &Value::Null,
+            };
+            return match rounds::round(&request.name, &given)? {
+                Round::Asks(questions) => Ok(questions.into()),
+                Round::Done(words) => {
+                    let message = json!({ "role": "user", "content": text(&words) });
+                    Ok(result::<GetPromptResult>(json!({ "messages": [message] }))?.into())
+                }
+            };
+        }
         let arguments = serde_json::to_value(&request.arguments).map_err(failed)?;
         let argument = |name: &str| arguments[name].as_str().unwrap_or_default().to_owned();
         let contents = match request.name.as_str() {
