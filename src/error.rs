@@ -171,8 +171,10 @@ pub struct Exited {
 pub enum DesktopTrouble {
     /// It did not answer in time.
     Timeout,
-    /// It answered that it cannot, or with more than is taken.
+    /// It answered that it cannot.
     Refused,
+    /// It answered with more than is taken.
+    TooLong,
     /// It could not be reached, or went away before the end of its answer.
     Unreachable,
     /// Its answer is not JSON, or not what was asked for.
@@ -202,6 +204,7 @@ impl fmt::Display for DesktopFault {
         match self.trouble {
             DesktopTrouble::Timeout => write!(f, "The desktop at {url} did not answer {asked} in time"),
             DesktopTrouble::Refused => write!(f, "The desktop at {url} refused {asked}: {problem}"),
+            DesktopTrouble::TooLong => write!(f, "The answer of the desktop at {url} to {asked} {problem}"),
             DesktopTrouble::Unreachable => write!(f, "The desktop at {url} could not be asked for {asked}: {problem}"),
             DesktopTrouble::NotJson => write!(f, "The desktop at {url} answered {asked} with nonsense: {problem}"),
         }?;
@@ -413,7 +416,7 @@ impl Error {
             Self::NotAvailable(_) | Self::DesktopOnly(_) => ErrorCode::PtyNotAvailable,
             Self::Desktop(fault) => match fault.trouble {
                 DesktopTrouble::Timeout => ErrorCode::PtyDesktopTimeout,
-                DesktopTrouble::Refused => ErrorCode::PtyDesktopError,
+                DesktopTrouble::Refused | DesktopTrouble::TooLong => ErrorCode::PtyDesktopError,
                 DesktopTrouble::Unreachable => ErrorCode::PtyDesktopRequestError,
                 DesktopTrouble::NotJson => ErrorCode::PtyDesktopJsonError,
             },

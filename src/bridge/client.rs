@@ -150,8 +150,8 @@ impl Client {
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
             if body.len() + chunk.len() > MAX_BODY {
-                let problem = format!("its answer is longer than {} MiB", MAX_BODY >> 20);
-                return Err(call.fault(DesktopTrouble::Refused, problem));
+                let problem = format!("is longer than {} MiB", MAX_BODY >> 20);
+                return Err(call.fault(DesktopTrouble::TooLong, problem));
             }
             body.extend_from_slice(&chunk);
         }

@@ -75,9 +75,18 @@ impl Desktop {
     pub(super) async fn look_at_end(&self, lines: usize, down_to: Option<u64>) -> Result<()> {
         let rows = self.lock().text.main.size().map_or(USUAL_ROWS, |(rows, _)| usize::from(rows));
         let mut asked = (lines + 1).max(rows + MORE_ROWS).min(MOST_ROWS);
-        let mut got = 0;
+        let least = asked.min(rows + MORE_ROWS);
+        let (mut got, mut most) = (0, MOST_ROWS);
         loop {
-            let look = self.ask(Question::Tail(asked)).await?;
+            let look = match self.ask(Question::Tail(asked)).await {
+                // Long lines: fewer of them fit.
+                Err(Error::Desktop(fault)) if fault.trouble == DesktopTrouble::TooLong && asked > least => {
+                    asked = (asked / 4).max(least);
+                    most = asked;
+                    continue;
+                }
+                other => other?,
+            };
             if look.buffer == Buffer::Alternate {
                 return self.look_at_window().await;
             }
@@ -92,7 +101,7 @@ impl Desktop {
                 let wanted = down_to.map_or(settled, |line| line.min(settled));
                 let reaches = matches!(place, Place::At(at) if at <= wanted) && (tail.len() >= lines);
                 let last_row = look.row.zip(main.cursor_row()).map_or(0, |(now, then)| now.saturating_sub(then));
-                if reaches || tail.is_whole || !is_more || asked >= MOST_ROWS {
+                if reaches || tail.is_whole || !is_more || asked >= most {
                     let changed = state.text.absorb_tail(&tail, place);
                     state.note(changed);
                     if !state.text.main.has_text_below() {
@@ -104,7 +113,7 @@ impl Desktop {
                 }
             };
             match grown {
-                Some(needed) => asked = needed.max(4 * asked).min(MOST_ROWS),
+                Some(needed) => asked = needed.max(4 * asked).min(most),
                 // The cursor went up: only the window tells what is below it.
                 None => return self.look_at_window().await,
             }

@@ -100,7 +100,9 @@ impl Bridges {
             return desktop.clone();
         }
         if sessions.len() >= MAX_REMEMBERED {
-            let oldest = sessions.iter().min_by_key(|(_, desktop)| desktop.lock().last_use).map(|(id, _)| id.clone());
+            // Those that somebody works with right now come last.
+            let idle_first = |desktop: &Desktop| (Arc::strong_count(&desktop.shared) > 1, desktop.lock().last_use);
+            let oldest = sessions.iter().min_by_key(|(_, desktop)| idle_first(desktop)).map(|(id, _)| id.clone());
             oldest.map(|id| sessions.remove(&id));
         }
         let desktop = Desktop::new(id.clone(), url, record, Arc::clone(&self.client));
@@ -245,5 +247,40 @@ impl Source for Desktop {
 
     fn resize(&self, _size: Size) -> Result<()> {
         Err(Error::DesktopResizeDisabled(self.shared.id.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Source, iso_time};
+
+    fn record(id: usize, url: &str) -> SessionRecord {
+        SessionRecord {
+            session_id: format!("d{id}"),
+            source: Source::Desktop,
+            desktop_url: Some(url.to_owned()),
+            cli_type: "shell".to_owned(),
+            pid: 0,
+            created_at: iso_time(UNIX_EPOCH),
+            last_heartbeat: iso_time(UNIX_EPOCH),
+            owner_agent_id: None,
+            owner_session_id: None,
+            owner_role: None,
+            label: None,
+            claude_code_session_id: None,
+        }
+    }
+
+    #[test]
+    fn only_so_many_terminals_are_remembered_and_those_in_use_longest() {
+        let bridges = Bridges::default();
+        let held = bridges.session(&record(0, "http://127.0.0.1:1"));
+        (1..=2 * MAX_REMEMBERED).for_each(|id| drop(bridges.session(&record(id, "http://127.0.0.1:1"))));
+        assert_eq!(bridges.sessions.lock().expect("a lock").len(), MAX_REMEMBERED);
+        let again = bridges.session(&record(0, "http://127.0.0.1:1"));
+        assert!(Arc::ptr_eq(&held.shared, &again.shared));
+        let moved = bridges.session(&record(0, "http://127.0.0.1:2"));
+        assert!(!Arc::ptr_eq(&held.shared, &moved.shared), "another desktop has another terminal");
     }
 }

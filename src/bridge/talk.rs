@@ -250,7 +250,13 @@ impl Desktop {
 
 /// The dialect to type in: as the desktop names its program, else as the prompt looks.
 fn form_of(cli_type: &str, prompt: &str) -> Form {
-    let looks_like = if prompt.starts_with("PS ") && prompt.ends_with('>') { Form::PowerShell } else { Form::Posix };
+    let looks_like = match prompt.chars().last() {
+        Some('>') if prompt.starts_with("PS ") => Form::PowerShell,
+        // The usual prompts of fish and of zsh.
+        Some('>') if prompt.contains('@') => Form::Fish,
+        Some('%') => Form::Zsh,
+        _ => Form::Posix,
+    };
     Form::for_program(cli_type).unwrap_or(looks_like)
 }
 
@@ -271,7 +277,10 @@ mod tests {
         for (cli_type, prompt, form) in [
             ("shell", "user@host:~$", Form::Posix),
             ("shell", r"PS C:\Users\me>", Form::PowerShell),
-            ("zsh", "%", Form::Zsh),
+            ("shell", "me@host ~ %", Form::Zsh),
+            ("shell", "me@host ~>", Form::Fish),
+            ("shell", ">", Form::Posix),
+            ("zsh", "$", Form::Zsh),
             ("fish", ">", Form::Fish),
             ("claude", "$", Form::Posix),
         ] {

@@ -46,7 +46,7 @@ impl Desktop {
         let (mut pace, mut failed) = (Pace::new(), 0);
         let looked = self.look_for_wait(request).await;
         // A terminal that is gone is not shown, and has come to its end.
-        if request.exit || looked.is_err() {
+        if request.exit || looked.is_err() || Shown::exit(self).is_some() {
             let alive = self.look_whether_alive().await;
             if !matches!(alive, Ok(Some(_))) {
                 looked.and(alive.map(drop))?;

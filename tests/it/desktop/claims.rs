@@ -1,4 +1,5 @@
-//! One suite of claims over all sources: a session of this server, and a terminal of a desktop app in both of its modes.
+//! One suite of claims over all sources: a session of this server, a terminal of a desktop app in both of its modes, and
+//! a session of another kpty, whose server is a bridge too.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +8,7 @@ use kpty::model::Owner;
 use serde_json::{Value, json};
 
 use super::register;
+use crate::server::Server;
 use crate::support::Folder;
 use crate::support::desktop::{APP_MODES, AppMode, Desktop};
 use crate::tools::Rig;
@@ -24,6 +26,7 @@ struct Seat {
     name: String,
     is_desktop: bool,
     _app: Option<Desktop>,
+    _peer: Option<Server>,
     _home: Folder,
 }
 
@@ -32,7 +35,7 @@ impl Seat {
         let (rig, home) = (Rig::new(), Folder::new());
         let more = json!({ "env": { "HOME": home.path() }, "cwd": home.path(), "owner_agent_id": OWNER });
         let id = rig.create(more).await.id.clone();
-        Self { rig, id, name: "local".to_owned(), is_desktop: false, _app: None, _home: home }
+        Self { rig, id, name: "local".to_owned(), is_desktop: false, _app: None, _peer: None, _home: home }
     }
 
     fn desktop(mode: AppMode) -> Self {
@@ -40,12 +43,22 @@ impl Seat {
         let options = json!({ "cols": 80, "rows": 24, "cwd": home.path(), "env": { "HOME": home.path() } });
         let id = app.create(&options);
         register(&rig, &id, &app.url(), Owner { agent_id: Some(OWNER.to_owned()), ..Owner::default() });
-        Self { rig, id, name: format!("{mode:?}"), is_desktop: true, _app: Some(app), _home: home }
+        Self { rig, id, name: format!("{mode:?}"), is_desktop: true, _app: Some(app), _peer: None, _home: home }
+    }
+
+    fn peer() -> Self {
+        let (rig, home, peer) = (Rig::new(), Folder::new(), Server::start());
+        let more = json!({ "cols": 80, "rows": 24, "cwd": home.path(), "env": { "HOME": home.path() } });
+        let id = peer.done("create", more)["session_id"].as_str().expect("an id").to_owned();
+        let url = format!("http://127.0.0.1:{}", peer.port);
+        register(&rig, &id, &url, Owner { agent_id: Some(OWNER.to_owned()), ..Owner::default() });
+        Self { rig, id, name: "peer".to_owned(), is_desktop: true, _app: None, _peer: Some(peer), _home: home }
     }
 
     async fn all() -> Vec<Self> {
         let mut seats = vec![Self::local().await];
         seats.extend(APP_MODES.map(Self::desktop));
+        seats.push(Self::peer());
         seats
     }
 

@@ -25,6 +25,8 @@ pub(super) enum Manner {
     Cut,
     /// By hanging up at once.
     HangUp,
+    /// With this if no more than so many lines are asked for, else without end.
+    OnlyShort(u64, Value),
     /// By sending the caller elsewhere.
     Redirect(String),
 }
@@ -116,6 +118,11 @@ fn serve(shared: &Shared, stream: TcpStream) {
         let session = body["session_id"].as_str().unwrap_or_default().to_owned();
         let told = shared.manners.lock().expect("a lock").get(&(path.clone(), session)).cloned();
         let manner = told.unwrap_or_else(|| Manner::Answer(usual(&path, &body)));
+        let manner = match manner {
+            Manner::OnlyShort(most, _) if body["max_lines"].as_u64() > Some(most) => Manner::Endless,
+            Manner::OnlyShort(_, value) => Manner::Answer(value),
+            other => other,
+        };
         if !answer(shared, &mut stream, &manner) {
             return;
         }
@@ -171,7 +178,7 @@ fn answer(shared: &Shared, stream: &mut TcpStream, manner: &Manner) -> bool {
             }
             false
         }
-        Manner::HangUp => false,
+        Manner::HangUp | Manner::OnlyShort(..) => false,
         Manner::Cut => {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{\"ok\": true, \"lines\": [");
             false

@@ -63,6 +63,10 @@ async fn every_bad_answer_has_its_code_and_the_next_call_is_well() {
     assert_eq!(elsewhere.connections(), 0, "nobody was sent elsewhere");
     fake.answers("/pty/buffer", "bad", Manner::Answer(screen(&["well", "$"])));
     assert_eq!(rig.call(term_read("bad")).await["lines"], json!(["well", "$"]));
+    // History with long lines: as much is asked for as can be had.
+    fake.answers("/pty/buffer", "bad", Manner::OnlyShort(3_000, screen(&["well", "$"])));
+    let full = json!({ "action": "term_read", "session_id": "bad", "mode": "full" });
+    assert_eq!(rig.call(full).await["lines"], json!(["well", "$"]));
     let disabled = Manner::Status(403, "{\"ok\":false,\"error\":\"off\",\"error_code\":\"TERM_READ_DISABLED\"}");
     fake.answers("/pty/buffer", "bad", disabled);
     rig.fails(term_read("bad"), ErrorCode::TermReadDisabled).await;
