@@ -17,6 +17,7 @@ mod wait;
 mod wire;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -64,6 +65,8 @@ struct Shared {
     /// Another terminal of the same name was registered at another time.
     created_at: String,
     cli_type: String,
+    /// Its child, where the desktop runs on this machine and told.
+    pid: AtomicU32,
     client: Arc<Client>,
     redactor: Arc<Redactor>,
     /// Held by the `talk` that may type.
@@ -97,6 +100,7 @@ impl Bridges {
         let is_same = |desktop: &&Desktop| desktop.shared.url == url && desktop.shared.created_at == record.created_at;
         if let Some(desktop) = known.filter(is_same) {
             desktop.lock().last_use = Instant::now();
+            desktop.shared.pid.store(local_pid(record), Ordering::Relaxed);
             return desktop.clone();
         }
         if sessions.len() >= MAX_REMEMBERED {
@@ -109,6 +113,13 @@ impl Bridges {
         sessions.insert(id, desktop.clone());
         desktop
     }
+}
+
+/// The child of a desktop on this machine; 0 where it is not known.
+fn local_pid(record: &SessionRecord) -> u32 {
+    let url = record.desktop_url.as_deref().unwrap_or_default();
+    let is_here = ["http://127.", "http://localhost:", "http://[::1]:"].iter().any(|here| url.starts_with(here));
+    if is_here { record.pid } else { 0 }
 }
 
 impl Desktop {
@@ -129,6 +140,7 @@ impl Desktop {
                 url: url.to_owned(),
                 created_at: record.created_at.clone(),
                 cli_type: record.cli_type.clone(),
+                pid: AtomicU32::new(local_pid(record)),
                 client,
                 redactor: Arc::new(Redactor::new([])),
                 turn: tokio::sync::Mutex::default(),

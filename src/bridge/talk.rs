@@ -3,6 +3,7 @@
 //! The bridge's own `/pty/talk` takes the echo of what it types for the end, or waits five seconds and knows nothing. So
 //! text is typed with `/pty/write`, and the rules are those of a local shell without start-up files.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use kpty_emulator::{Buffer, Mode, Request};
@@ -11,6 +12,7 @@ use super::{Desktop, State};
 use crate::error::{Busy, DesktopFault, DesktopTrouble, Error, Exited, Result, TimedOut};
 use crate::ids::{CommandId, random_hex};
 use crate::model::ExitInfo;
+use crate::pty;
 use crate::session::Evidence;
 use crate::session::sentinel::{Form, Sentinel};
 use crate::session::source::Source;
@@ -121,10 +123,11 @@ impl Desktop {
     /// Notes the command and types it.
     async fn hand_over(&self, request: &TalkRequest, sentinel: &Sentinel) -> Result<CommandId> {
         let command = request.command.trim_end_matches(['\n', '\r']);
+        let program = pty::executable_name(self.shared.pid.load(Ordering::Relaxed)).unwrap_or_default();
         let (id, typed) = {
             let mut state = self.lock();
             let State { text, commands, has_typed, .. } = &mut *state;
-            let form = form_of(&self.shared.cli_type, text.cursor_text());
+            let form = form_of([&self.shared.cli_type, &program], text.cursor_text());
             // Ctrl-U takes back what somebody left on the line.
             let before = if std::mem::take(has_typed) { "\x15" } else { "" };
             let lines = sentinel.typed(form, command).replace('\n', "\r");
@@ -248,8 +251,8 @@ impl Desktop {
     }
 }
 
-/// The dialect to type in: as the desktop names its program, else as the prompt looks.
-fn form_of(cli_type: &str, prompt: &str) -> Form {
+/// The dialect to type in: that of the program, as the desktop or the system names it, else as the prompt looks.
+fn form_of(programs: [&str; 2], prompt: &str) -> Form {
     let looks_like = match prompt.chars().last() {
         Some('>') if prompt.starts_with("PS ") => Form::PowerShell,
         // The usual prompts of fish and of zsh.
@@ -257,7 +260,7 @@ fn form_of(cli_type: &str, prompt: &str) -> Form {
         Some('%') => Form::Zsh,
         _ => Form::Posix,
     };
-    Form::for_program(cli_type).unwrap_or(looks_like)
+    programs.into_iter().find_map(Form::for_program).unwrap_or(looks_like)
 }
 
 /// The same failure of a bridge, with the command that was typed before.
@@ -274,17 +277,19 @@ mod tests {
 
     #[test]
     fn the_dialect_is_the_programs_or_the_prompts() {
-        for (cli_type, prompt, form) in [
-            ("shell", "user@host:~$", Form::Posix),
-            ("shell", r"PS C:\Users\me>", Form::PowerShell),
-            ("shell", "me@host ~ %", Form::Zsh),
-            ("shell", "me@host ~>", Form::Fish),
-            ("shell", ">", Form::Posix),
-            ("zsh", "$", Form::Zsh),
-            ("fish", ">", Form::Fish),
-            ("claude", "$", Form::Posix),
+        for (cli_type, program, prompt, form) in [
+            ("shell", "", "user@host:~$", Form::Posix),
+            ("shell", "", r"PS C:\Users\me>", Form::PowerShell),
+            ("shell", "", "me@host ~ %", Form::Zsh),
+            ("shell", "", "me@host ~>", Form::Fish),
+            ("shell", "", ">", Form::Posix),
+            ("shell", "zsh", "#", Form::Zsh),
+            ("shell", "electron", "#", Form::Posix),
+            ("zsh", "bash", "$", Form::Zsh),
+            ("fish", "", ">", Form::Fish),
+            ("claude", "", "$", Form::Posix),
         ] {
-            assert_eq!(form_of(cli_type, prompt), form, "{cli_type} {prompt}");
+            assert_eq!(form_of([cli_type, program], prompt), form, "{cli_type} {program} {prompt}");
         }
     }
 }
