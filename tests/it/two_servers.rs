@@ -1,8 +1,10 @@
 //! Two real servers, of which one drives the sessions of the other: what it says of them is what they say themselves.
 
+use kpty::bridge::Bridges;
 use serde_json::{Value, json};
 
 use crate::server::Server;
+use crate::talk::{play_steps, sample_cases};
 
 /// A server, and another one that has told it of its sessions.
 struct Pair {
@@ -58,6 +60,25 @@ fn a_command_in_another_servers_session_has_its_output_and_its_code() {
     assert_eq!((output.as_str(), code), (Some(expected.join("\n").as_str()), json!(0)));
     // Whoever looks at the session where it lives sees what was done from elsewhere.
     assert_eq!(pair.side.done("talk", json!({ "session_id": id, "command": "pwd" }))["output"], "/");
+}
+
+/// Plays the steps of cases in sessions of a server that this process reaches only as a bridge.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_bash_cases_of_the_sample_are_right_in_another_servers_sessions() {
+    let Some(text) = sample_cases() else { return };
+    let cases: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("a case is JSON")).collect();
+    let is_for_bash = |case: &&Value| case["shell"].as_str().is_some_and(|shell| shell.ends_with("/bash"));
+    let (pair, bridges) = (Pair::start(), Bridges::default());
+    let mut wrong = Vec::new();
+    for case in cases.iter().filter(is_for_bash) {
+        let id = pair.session(json!({ "shell": "/bin/bash", "cols": case["cols"], "rows": case["rows"] }));
+        let told = pair.main.get(&format!("/v1/pty/sessions/{id}")).json();
+        let record = serde_json::from_value(told["session"].clone()).expect("a session");
+        if let Err(why) = play_steps(&bridges.session(&record), case).await {
+            wrong.push(format!("{}: {why}", case["name"]));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
