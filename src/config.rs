@@ -214,6 +214,13 @@ pub fn wants_no_color() -> bool {
     std::env::vars_os().any(|(name, value)| name == "NO_COLOR" && !value.is_empty())
 }
 
+/// Whether there is a screen to open windows on; everywhere but on Linux and its like there is.
+pub fn has_windows() -> bool {
+    let is_display = |name: &OsStr| name == "DISPLAY" || name == "WAYLAND_DISPLAY";
+    let has_display = || std::env::vars_os().any(|(name, value)| is_display(&name) && !value.is_empty());
+    cfg!(any(windows, target_os = "macos")) || has_display()
+}
+
 /// The name of the user of this process, for people; nobody checks it.
 pub fn user_name() -> Option<String> {
     let is_name = |name: &OsStr| ["USER", "LOGNAME", "USERNAME"].iter().any(|known| name == *known);

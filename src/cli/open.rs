@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::client::{Client, Connection};
 use super::{Failure, Outcome, print};
+use crate::config;
 
 /// Programs that open an address, by what they need before it.
 #[cfg(target_os = "macos")]
@@ -40,7 +41,7 @@ pub(super) async fn open(arguments: OpenArguments) -> Result<Outcome, Failure> {
     let link = client.link().await?;
     if arguments.connection.json {
         print::line(&json!({ "ok": true, "url": link }).to_string())?;
-    } else if arguments.print || !is_opened(&link) {
+    } else if arguments.print || !config::has_windows() || !is_opened(&link) {
         print::line(&link)?;
     }
     Ok(Outcome::Done)

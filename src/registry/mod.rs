@@ -297,5 +297,7 @@ async fn bury(shared: Weak<Shared>, session: Session) {
     tokio::time::sleep(keep_dead.saturating_sub(session.dead_for().unwrap_or_default())).await;
     if let Some(shared) = shared.upgrade() {
         shared.lock().entries.remove(session.id());
+        // Whoever shows the list shows one less.
+        shared.tell();
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderName, HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -64,7 +64,9 @@ async fn careful(request: Request, next: Next) -> Response {
 
 async fn page(State(browsers): State<Arc<Browsers>>, uri: Uri, request: Request) -> Response {
     let visitor = visitor(&request);
-    let code = uri.query().and_then(|query| query.split('&').find_map(|pair| pair.strip_prefix("code=")));
+    // Only who opens the link uses it up, not who asks whether it is there.
+    let query = uri.query().filter(|_| request.method() == Method::GET);
+    let code = query.and_then(|query| query.split('&').find_map(|pair| pair.strip_prefix("code=")));
     match code.map(|code| browsers.redeem(code, Instant::now())) {
         Some(Some(cookie)) => {
             let headers = [(header::SET_COOKIE, cookie), (header::LOCATION, "/ui".to_owned())];

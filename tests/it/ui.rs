@@ -179,7 +179,7 @@ async fn secrets_are_masked_in_frames_and_history() {
     let (id, _) = server.create();
     let token = ["gh", "p_", &"a1B2".repeat(9)].concat();
     let (half, rest) = token.split_at(6);
-    let script = format!("clear; a={half}; echo $a{rest}; seq 60; echo $a{rest}; echo over-$((1+1))");
+    let script = format!("clear; a={half}; echo ${{a}}{rest}; seq 60; echo ${{a}}{rest}; echo over-$((1+1))");
     server.done("send_keys", json!({ "session_id": id, "text": script, "keys": "Enter" }));
     server.done("wait", json!({ "session_id": id, "text": "over-2", "timeout_ms": 60_000 }));
     let mut socket = open(&server, &[]).await.expect("a socket");

@@ -92,6 +92,7 @@ class App {
         break;
       case "list":
         this.sessions = message.sessions;
+        this.isListed = true;
         this.showList();
         this.traffic.sessions(this.sessions);
         this.showFacts();
@@ -250,6 +251,8 @@ class App {
     const session = this.sessions.find((one) => one.session_id === this.large.id);
     if (!session) {
       set($("name"), this.large.id);
+      for (const id of ["state", "facts"]) set($(id), "");
+      if (this.isListed) $("banner").textContent = "There is no such session, or not any more.";
       return;
     }
     const [name, text] = this.stateOf(session);
