@@ -1,0 +1,108 @@
+//! Which lines may be typed: read as a shell would read them, judged by argument vectors and targets.
+//!
+//! A guard rail against honest mistakes and careless generation, not a wall: whoever has a shell can always do harm in
+//! a way that no reader of lines foresees. The line is cut into commands (`shell`, `lexer`), its words are resolved
+//! (`words`, `decode`), wrappers are peeled (`wrappers`, `code`), and what is left is compared with the table
+//! (`commands`, `targets`, `table`). `windows` does the same for `cmd` and PowerShell. Nothing is ever run, and the
+//! cost is bounded before any recursion.
+
+mod code;
+mod commands;
+mod decode;
+mod judge;
+mod lexer;
+mod prose;
+mod shell;
+mod table;
+mod targets;
+mod user_rules;
+mod windows;
+mod words;
+mod wrappers;
+
+pub use table::{RULES, Rule};
+pub use user_rules::{OwnRule, UserRules};
+
+use judge::{Found, Judge};
+use table::{DOWNLOAD, REVERSE, TOO_LONG};
+use words::MARKS;
+
+/// Longer text is refused: nobody types it, and judging it would cost as much as it is long.
+const LONGEST_BYTES: usize = 1 << 20;
+
+/// The result of a step; the error is what was refused.
+type Verdict<T> = Result<T, Box<Found>>;
+
+/// The rule that was met.
+#[derive(Debug)]
+enum Hit {
+    Rule(&'static Rule),
+    Own(OwnRule),
+}
+
+/// Why a line is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The rule's name.
+    pub rule: String,
+    /// The kind of damage.
+    pub category: String,
+    /// What the command would do.
+    pub why: String,
+    /// What to do instead.
+    pub instead: String,
+    /// The words that met the rule, as the shell would see them; empty when no single command did.
+    pub words: String,
+}
+
+/// The table with what a user added to it.
+#[derive(Clone, Debug, Default)]
+pub struct Policy {
+    rules: UserRules,
+}
+
+impl Policy {
+    /// The table with these additions.
+    pub fn new(rules: UserRules) -> Self {
+        Self { rules }
+    }
+
+    /// Judges a text of one line or several, as it would be typed.
+    pub fn judge(&self, text: &str) -> Result<(), Refusal> {
+        self.judged(text).or_else(|found| match found.hit {
+            Hit::Rule(rule) if self.rules.is_off(rule) => Ok(()),
+            Hit::Rule(rule) if matches!(rule.category, DOWNLOAD | REVERSE) && !self.rules.blocks_downloads() => Ok(()),
+            Hit::Rule(rule) => Err(Refusal {
+                rule: rule.id.to_owned(),
+                category: rule.category.to_owned(),
+                why: rule.why.to_owned(),
+                instead: rule.instead.to_owned(),
+                words: shown(&found.words),
+            }),
+            Hit::Own(rule) => Err(Refusal {
+                rule: rule.id,
+                category: rule.category,
+                why: rule.why,
+                instead: rule.instead,
+                words: shown(&found.words),
+            }),
+        })
+    }
+
+    fn judged(&self, text: &str) -> Verdict<()> {
+        if text.len() > LONGEST_BYTES {
+            return Err(Found::new(&TOO_LONG, "", &[]));
+        }
+        let text = prose::normal(text);
+        let mut judge = Judge::new(&self.rules);
+        judge.is_prose = prose::is_prose(&text);
+        judge.text(&text, None)?;
+        windows::judge(&mut Judge::new(&self.rules), &text)
+    }
+}
+
+/// Words without the marks that stand for what is not known.
+fn shown(words: &str) -> String {
+    let text = words.replace(words::HOME, "~").replace(words::UNKNOWN, "…");
+    text.chars().filter(|c| !MARKS.contains(c)).take(200).collect()
+}
