@@ -13,6 +13,7 @@ use std::time::Duration;
 use kpty_emulator::{MAX_COLS, MAX_ROWS, Size};
 
 use crate::error::{Error, Result};
+use crate::guard::{Policy, UserRules};
 use crate::model::Role;
 use crate::store::place;
 
@@ -37,7 +38,7 @@ const BRIDGE_PORT: u16 = 8201;
 const TAKEN_PATHS: [&str; 7] = ["/", "/health", "/tools", "/v1", "/pty", "/_x9k", "/ws/pty-traffic"];
 
 /// All variables with their defaults and meanings, for `help`; the README has the same table.
-pub const SETTINGS: [(&str, &str, &str); 26] = [
+pub const SETTINGS: [(&str, &str, &str); 28] = [
     ("KURORYUU_PTY_SHELL", DEFAULT_SHELL, "program of a new session"),
     ("KURORYUU_PTY_COLS", "120", "its width"),
     ("KURORYUU_PTY_ROWS", "30", "its height"),
@@ -62,6 +63,8 @@ pub const SETTINGS: [(&str, &str, &str); 26] = [
     ("KPTY_MAX_SESSIONS", "1000", "live sessions at most"),
     ("KPTY_SPAWNS_AT_ONCE", "4", "programs started at the same time"),
     ("KPTY_KEEP_DEAD_S", "600", "how long a dead session stays readable"),
+    ("KPTY_GUARD_RULES", "none", "TOML file with own rules for what may be typed"),
+    ("KPTY_GUARD_DOWNLOADS", "no", "yes also refuses to run downloads unread, and reverse shells"),
     ("KPTY_TRAFFIC_HOURS", "24", "how long actions stay recorded"),
     ("KPTY_TRAFFIC_ROWS", "10000", "recorded actions at most"),
 ];
@@ -148,6 +151,8 @@ pub struct Config {
     pub spawns_at_once: usize,
     /// `KPTY_KEEP_DEAD_S`: how long a dead session stays readable.
     pub keep_dead: Duration,
+    /// `KPTY_GUARD_RULES`, `KPTY_GUARD_DOWNLOADS`: what may be typed.
+    pub policy: Policy,
     /// `KPTY_TRAFFIC_HOURS`: how long actions stay recorded.
     pub traffic_age: Duration,
     /// `KPTY_TRAFFIC_ROWS`: recorded actions at most.
@@ -187,6 +192,7 @@ impl Default for Config {
             max_sessions: 1_000,
             spawns_at_once: SPAWNS_AT_ONCE as usize,
             keep_dead: Duration::from_secs(600),
+            policy: Policy::default(),
             traffic_age: Duration::from_secs(24 * 3_600),
             traffic_rows: 10_000,
             host: DEFAULT_HOST,
@@ -256,6 +262,7 @@ impl Config {
             max_sessions: reader.number("KPTY_MAX_SESSIONS", 1..=100_000, 1_000) as usize,
             spawns_at_once: reader.number("KPTY_SPAWNS_AT_ONCE", 1..=64, SPAWNS_AT_ONCE) as usize,
             keep_dead: Duration::from_secs(reader.number("KPTY_KEEP_DEAD_S", 0..=86_400, 600)),
+            policy: reader.policy(),
             traffic_age: Duration::from_secs(3_600 * reader.number("KPTY_TRAFFIC_HOURS", 1..=8_760, 24)),
             traffic_rows: reader.number("KPTY_TRAFFIC_ROWS", 1..=1_000_000, 10_000),
             host: reader.parsed("KURORYUU_MCP_HOST", "an address such as 127.0.0.1").unwrap_or(default.host),
@@ -329,6 +336,31 @@ impl<'a> Reader<'a> {
             self.problems.push(format!("{name}={text:?} is not 1, true, yes, 0, false or no"));
         }
         word.is_some_and(|(_, meaning)| *meaning)
+    }
+
+    /// What may be typed: the table, with the rules of a file.
+    fn policy(&mut self) -> Policy {
+        const FILE: &str = "KPTY_GUARD_RULES";
+        const LARGEST_BYTES: u64 = 1 << 20;
+        let downloads = self.flag("KPTY_GUARD_DOWNLOADS");
+        let rules = match self.value(FILE).map(PathBuf::from) {
+            None => Ok(UserRules::default()),
+            Some(path) => {
+                let is_large = std::fs::metadata(&path).is_ok_and(|file| file.len() > LARGEST_BYTES);
+                let text = if is_large {
+                    Err("it is too large".to_owned())
+                } else {
+                    std::fs::read_to_string(&path).map_err(|e| e.to_string())
+                };
+                text.and_then(|text| UserRules::parse(&text))
+                    .map_err(|problem| format!("{FILE}: {}: {problem}", path.display()))
+            }
+        };
+        let rules = rules.unwrap_or_else(|problem| {
+            self.problems.push(problem);
+            UserRules::default()
+        });
+        Policy::new(rules.with_downloads(downloads))
     }
 
     /// A value of a kind that can be read from text.

@@ -109,14 +109,7 @@ pub enum Error {
     /// The deadline passed.
     Timeout(Box<TimedOut>),
     /// The guard refused the text.
-    Blocked {
-        /// The pattern that matched.
-        pattern: &'static str,
-        /// What it protects from.
-        category: &'static str,
-        /// The beginning of the text.
-        preview: String,
-    },
+    Blocked(Box<Blocked>),
     /// Reading screens is switched off.
     TermReadDisabled,
     /// Local sessions cannot be had here.
@@ -212,6 +205,33 @@ impl fmt::Display for DesktopFault {
             Some(id) => write!(f, ". The command was typed: wait with command_id {id} for its end"),
             None => Ok(()),
         }
+    }
+}
+
+/// A text that the guard refused, and why.
+#[derive(Clone, Debug)]
+pub struct Blocked {
+    /// The rule's name.
+    pub rule: String,
+    /// The kind of damage.
+    pub category: String,
+    /// What the command would do.
+    pub reason: String,
+    /// What to do instead.
+    pub instead: String,
+    /// The words that met the rule, as a shell would see them.
+    pub words: String,
+    /// The beginning of the text.
+    pub preview: String,
+}
+
+impl fmt::Display for Blocked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Command blocked by safety filter: it {} (rule {}).", self.reason, self.rule)?;
+        if !self.instead.is_empty() {
+            write!(f, " Instead: {}.", self.instead)?;
+        }
+        f.write_str(" The filter is a guard rail against mistakes, not a wall; not a byte was typed")
     }
 }
 
@@ -411,7 +431,7 @@ impl Error {
             Self::Busy(_) => ErrorCode::PtyBusy,
             Self::Incomplete(_) => ErrorCode::PtyIncompleteCommand,
             Self::Timeout(_) => ErrorCode::PtyTimeout,
-            Self::Blocked { .. } => ErrorCode::DangerousCommandBlocked,
+            Self::Blocked(_) => ErrorCode::DangerousCommandBlocked,
             Self::TermReadDisabled => ErrorCode::TermReadDisabled,
             Self::NotAvailable(_) | Self::DesktopOnly(_) => ErrorCode::PtyNotAvailable,
             Self::Desktop(fault) => match fault.trouble {
@@ -471,7 +491,7 @@ impl fmt::Display for Error {
                  backslash). It was cancelled with Ctrl-C; send the whole command",
             ),
             Self::Timeout(timed_out) => write!(f, "{timed_out}"),
-            Self::Blocked { .. } => f.write_str("Command blocked by safety filter: matches dangerous pattern"),
+            Self::Blocked(blocked) => write!(f, "{blocked}"),
             Self::TermReadDisabled => f.write_str(
                 "Reading the terminal is switched off by KURORYUU_TERM_BUFFER_ACCESS=off; whoever runs the server \
                  can switch it on",

@@ -9,6 +9,7 @@ mod completions;
 mod doctor;
 mod duration;
 mod evidence;
+mod guard;
 mod input;
 mod look;
 mod mcp;
@@ -101,6 +102,8 @@ enum Command {
     Status(status::StatusArguments),
     /// End a running server and its sessions.
     Stop(status::StopArguments),
+    /// Ask the guard what may be typed; needs no server.
+    Guard(guard::GuardArguments),
     /// Check whether this machine has what kpty needs.
     Doctor(doctor::DoctorArguments),
     /// Print what to put into the settings of an MCP client.
@@ -181,6 +184,7 @@ fn carry_out(command: Command) -> Result<Outcome, Failure> {
         Command::Open(arguments) => ask(open::open(arguments)),
         Command::Status(arguments) => ask(status::status(arguments)),
         Command::Stop(arguments) => ask(status::stop(arguments)),
+        Command::Guard(arguments) => guard::run(&arguments),
         Command::Doctor(arguments) => ask(doctor::doctor(arguments)),
         Command::McpConfig(arguments) => mcp_config::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),

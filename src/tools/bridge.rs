@@ -12,7 +12,6 @@ use serde_json::{Map, json};
 
 use super::envelope::{self, Reply};
 use super::term_read::buffer_name;
-use super::typing::guard_forms;
 use super::{Caller, Tools};
 use crate::error::Result;
 use crate::ids::SessionId;
@@ -85,7 +84,7 @@ impl Tools {
     /// Types text as it is; no Enter is added.
     pub async fn bridge_write(&self, session: &Session, data: &str, caller: &Caller) -> Reply {
         let began = Instant::now();
-        let written = match guard_forms(&[data]) {
+        let written = match self.typist.check_bytes(session.id(), data.as_bytes()) {
             Ok(()) => session.write(data.as_bytes()).await,
             Err(blocked) => Err(blocked),
         };

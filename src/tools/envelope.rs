@@ -171,9 +171,17 @@ fn details(error: &Error) -> Value {
             "cancelled": true,
         }),
         Error::Timeout(timed_out) => timeout_details(timed_out),
-        Error::Blocked { pattern, category, preview } => {
-            json!({ "pattern": pattern, "category": category, "command_preview": preview })
-        }
+        Error::Blocked(blocked) => json!({
+            "rule": blocked.rule,
+            "category": blocked.category,
+            "reason": blocked.reason,
+            "alternative": blocked.instead,
+            "matched": blocked.words,
+            "command_preview": blocked.preview,
+            // Older callers know the rule by this name.
+            "pattern": blocked.rule,
+            "note": "a guard rail against mistakes, not a wall",
+        }),
         Error::TermReadDisabled => json!({ "current_mode": "off" }),
         Error::Remote { code, .. } => json!({ "remote_code": code }),
         Error::File { .. }

@@ -53,6 +53,7 @@ use crate::traffic::Emitter;
 use audit::Entry;
 use envelope::{Outcome, fields};
 use params::Params;
+use typing::Typist;
 
 /// The names of all actions.
 pub const ACTIONS: [&str; 21] = [
@@ -110,6 +111,7 @@ pub struct Tools {
     registry: Registry,
     bridges: Bridges,
     traffic: Emitter,
+    typist: Typist,
     /// For what belongs to no session.
     redactor: Arc<Redactor>,
 }
@@ -125,7 +127,8 @@ impl Tools {
         let registry = Registry::with(Bounds { max_sessions, spawns_at_once, keep_dead }, setup);
         let redactor = audit::own_redactor(&config);
         let bridges = Bridges::default();
-        Self { config: Arc::new(config), registry, bridges, traffic: Emitter::new(), redactor }
+        let typist = Typist::new(config.policy.clone());
+        Self { config: Arc::new(config), registry, bridges, traffic: Emitter::new(), typist, redactor }
     }
 
     /// The settings.
@@ -186,8 +189,8 @@ impl Tools {
             "help" => Ok(help::help(&self.config)),
             "list" => fields(&list::list(self).await?),
             "create" => fields(&create::Request::read(params, &self.config)?.run(&self.registry).await?),
-            "send_line" => send_line::Request::read(params, self)?.run().await,
-            "send_keys" => fields(&send_keys::Request::read(params, self)?.run().await?),
+            "send_line" => send_line::Request::read(params, self)?.run(self).await,
+            "send_keys" => fields(&send_keys::Request::read(params, self)?.run(self).await?),
             "talk" | "run" => fields(&talk::Request::read(params, self)?.run().await?),
             "wait" => fields(&wait::Request::read(params, self, caller)?.run().await?),
             "read" => fields(&read::Request::read(params, self)?.run().await?),

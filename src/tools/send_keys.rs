@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::params::{Params, number, wrong_type};
-use super::typing::{enter_delay, guard_forms, pause_before_enter};
+use super::typing::{enter_delay, pause_before_enter};
 use super::{Target, Tools};
 use crate::error::{Error, Result};
 use crate::session::input;
@@ -100,7 +100,7 @@ impl Request {
         Ok(Self { session, parts, enter_delay: enter_delay(params)? })
     }
 
-    pub(super) async fn run(self) -> Result<Answer> {
+    pub(super) async fn run(self, tools: &Tools) -> Result<Answer> {
         let Self { session, parts, enter_delay } = self;
         let known = session.modes();
         let modes = known.unwrap_or_default();
@@ -108,7 +108,11 @@ impl Request {
         for part in &parts {
             pieces.push(part.encode(&*session, &modes)?);
         }
-        guard_typed(&parts, &pieces)?;
+        // Parts that together spell a dangerous command are as dangerous as one.
+        let is_typed = |(part, _): &(&Part, _)| !matches!(part, Part::Mouse(_));
+        let typed: Vec<u8> =
+            parts.iter().zip(&pieces).filter(is_typed).flat_map(|(_, (bytes, _))| bytes.clone()).collect();
+        tools.typist.check_bytes(session.id(), &typed)?;
         let mut bytes_written = 0;
         let mut bytes = Vec::new();
         for (index, (piece, _)) in pieces.iter().enumerate() {
@@ -125,19 +129,6 @@ impl Request {
         let modes_known = known.is_none().then_some(false);
         Ok(Answer { bytes_written, modes_known, sent: pieces.into_iter().map(|(_, name)| name).collect() })
     }
-}
-
-/// Parts that together spell a dangerous command are as dangerous as one.
-fn guard_typed(parts: &[Part], pieces: &[(Vec<u8>, String)]) -> Result<()> {
-    let mut typed = String::new();
-    for (part, (bytes, _)) in parts.iter().zip(pieces) {
-        match part {
-            Part::Text(text) | Part::Paste(text) => typed.push_str(text),
-            Part::Key { .. } => typed.push_str(&String::from_utf8_lossy(bytes)),
-            Part::Mouse(_) => {}
-        }
-    }
-    guard_forms(&[&typed])
 }
 
 impl Part {

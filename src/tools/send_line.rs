@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::envelope::{Failure, Outcome, failed};
 use super::params::Params;
-use super::typing::{enter_delay, guard_forms, pause_before_enter};
+use super::typing::{enter_delay, pause_before_enter};
 use super::{Target, Tools};
 use crate::error::{Error, Result};
 use crate::session::input;
@@ -29,27 +29,29 @@ impl Request {
     pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         // A session that nobody knows is told first.
         let session = tools.target(params)?;
-        Ok(Self { session, line: Line::read(params)? })
+        Ok(Self { session, line: Line::read(params, tools)? })
     }
 
-    pub(super) async fn run(self) -> Outcome {
-        self.line.type_into(&*self.session).await
+    pub(super) async fn run(self, tools: &Tools) -> Outcome {
+        self.line.type_into(&*self.session, tools).await
     }
 }
 
 impl Line {
-    /// Reads the text; a dangerous one is refused in all its forms.
-    pub(super) fn read(params: &mut Params<'_>) -> Result<Self> {
+    /// Reads the text; a dangerous one is refused, with its line ends and without.
+    pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         let given = params.any_text("data")?.ok_or(Error::MissingParam("data"))?;
         let text = if params.flag("escapes", true)? { input::unescape(given) } else { given.to_owned() };
         let line = input::one_line(&text);
-        guard_forms(&[given, &text, &line])?;
+        tools.typist.check(&text)?;
+        tools.typist.check(&line)?;
         Ok(Self { text: line, enter_delay: enter_delay(params)? })
     }
 
     /// Text and Enter are two writes: programs take a burst for a paste.
-    pub(super) async fn type_into(self, session: &dyn Source) -> Outcome {
+    pub(super) async fn type_into(self, session: &dyn Source, tools: &Tools) -> Outcome {
         let Self { text: line, enter_delay } = self;
+        tools.typist.check_line(session.id(), &line)?;
         let typed = if line.is_empty() { Ok(0) } else { session.write(line.as_bytes()).await };
         let typed = match typed {
             Ok(count) => written(count),

@@ -33,7 +33,7 @@ pub(super) struct Request {
 impl Request {
     /// The text is looked at before anybody is looked for.
     pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
-        let line = Line::read(params)?;
+        let line = Line::read(params, tools)?;
         Ok(Self { line, query: query(params, &tools.config.project_root)? })
     }
 
@@ -46,7 +46,7 @@ impl Request {
             ("resolved_session".to_owned(), json!(record)),
         ]);
         let sent = match tools.target_named(&id) {
-            Ok(session) => line.type_into(&*session).await,
+            Ok(session) => line.type_into(&*session, tools).await,
             Err(error) => Err(Failure::from(error)),
         };
         match sent {

@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::params::Params;
-use super::typing::guard_forms;
 use super::{Target, Tools};
 use crate::config::LONGEST_TALK;
 use crate::error::{Error, Result};
@@ -52,7 +51,7 @@ impl Request {
         let session = tools.target(params)?;
         let given = given.ok_or(Error::MissingParam("command"))?;
         let command = if params.flag("escapes", false)? { input::unescape(given) } else { given.to_owned() };
-        guard_forms(&[given, &command])?;
+        tools.typist.check_line(session.id(), &command)?;
         let sentinel = params.text("sentinel")?.map(str::to_owned);
         sentinel.as_deref().map_or(Ok(()), check_token).map_err(|problem| Error::invalid("sentinel", problem))?;
         let talk = TalkRequest {

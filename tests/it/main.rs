@@ -7,6 +7,7 @@ mod cli;
 mod desktop;
 mod desktop_app;
 mod fixtures;
+mod guard;
 mod life;
 mod live;
 mod mcp;

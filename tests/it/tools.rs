@@ -409,7 +409,7 @@ async fn dangerous_text_is_refused_in_every_disguise() {
     for (action, more) in [
         ("talk", json!({ "command": "rm -rf /" })),
         ("talk", json!({ "command": r"rm -rf \x2f", "escapes": true })),
-        ("send_line", json!({ "data": "rm -rf ~/x" })),
+        ("send_line", json!({ "data": "rm -rf ~" })),
         ("send_line", json!({ "data": r"rm -rf \x2f" })),
         ("send_line", json!({ "data": "ha\nlt", "escapes": false })),
         ("send_keys", json!({ "text": "rm -rf /" })),
@@ -418,7 +418,11 @@ async fn dangerous_text_is_refused_in_every_disguise() {
         ("send_keys", json!({ "keys": "h a l t" })),
     ] {
         let body = shell.fails(action, more, ErrorCode::DangerousCommandBlocked).await;
-        assert!(body["details"]["pattern"].is_string() && body["details"]["command_preview"].is_string());
+        let details = &body["details"];
+        for name in ["rule", "category", "reason", "alternative", "pattern", "command_preview"] {
+            assert!(details[name].as_str().is_some_and(|text| !text.is_empty()), "{name}: {body}");
+        }
+        assert!(body["message"].as_str().is_some_and(|message| message.contains("guard rail")), "{body}");
     }
     assert_eq!(shell.call("term_read", json!({})).await["text"], before);
     rig.end().await;

@@ -20,14 +20,41 @@ fn is_language(name: &str) -> bool {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     matches!(
         stem,
-        "python" | "pypy" | "perl" | "ruby" | "node" | "nodejs" | "deno" | "bun" | "php" | "lua" | "luajit" | "tclsh" | "expect"
-            | "awk" | "gawk" | "mawk" | "nawk" | "rscript" | "r" | "julia" | "swift" | "groovy" | "jshell" | "guile" | "racket" | "elixir"
+        "python"
+            | "pypy"
+            | "perl"
+            | "ruby"
+            | "node"
+            | "nodejs"
+            | "deno"
+            | "bun"
+            | "php"
+            | "lua"
+            | "luajit"
+            | "tclsh"
+            | "expect"
+            | "awk"
+            | "gawk"
+            | "mawk"
+            | "nawk"
+            | "rscript"
+            | "r"
+            | "julia"
+            | "swift"
+            | "groovy"
+            | "jshell"
+            | "guile"
+            | "racket"
+            | "elixir"
     )
 }
 
 /// The programs in a one-liner; `None` for a command that is no language.
 pub(super) fn inside(name: &str, arguments: &[String], input: Option<&str>) -> Option<Vec<Inner>> {
-    if matches!(name, "vim" | "vi" | "nvim" | "ex" | "view" | "gdb" | "psql" | "mysql" | "sqlite3" | "ftp" | "less" | "ed" | "emacs") {
+    if matches!(
+        name,
+        "vim" | "vi" | "nvim" | "ex" | "view" | "gdb" | "psql" | "mysql" | "sqlite3" | "ftp" | "less" | "ed" | "emacs"
+    ) {
         return Some(escapes_to_shell(arguments, input));
     }
     if !is_language(name) {
@@ -43,7 +70,8 @@ pub(super) fn inside(name: &str, arguments: &[String], input: Option<&str>) -> O
 pub(super) fn forks_forever(name: &str, arguments: &[String]) -> bool {
     is_language(name)
         && arguments.iter().any(|code| {
-            code.contains("fork") && ["while", "for(;;)", "for (;;)", "loop", "until"].iter().any(|word| code.contains(word))
+            code.contains("fork")
+                && ["while", "for(;;)", "for (;;)", "loop", "until"].iter().any(|word| code.contains(word))
         })
 }
 
@@ -65,7 +93,11 @@ fn code_of(name: &str, arguments: &[String], input: Option<&str>) -> Option<Stri
             code.push_str(arguments.get(at + 1).map_or("", String::as_str));
             code.push('\n');
             at += 1;
-        } else if let Some(attached) = argument.strip_prefix("-c").or_else(|| argument.strip_prefix("-e")).or_else(|| argument.strip_prefix("--eval=")) {
+        } else if let Some(attached) = argument
+            .strip_prefix("-c")
+            .or_else(|| argument.strip_prefix("-e"))
+            .or_else(|| argument.strip_prefix("--eval="))
+        {
             code.push_str(attached);
             code.push('\n');
         } else if !argument.starts_with('-') {
@@ -82,22 +114,71 @@ fn collect(code: &str, depth: usize, found: &mut Vec<Inner>) {
     let (literals, skeleton) = split(code);
     let has = |words: &[&str]| words.iter().any(|word| skeleton.contains(word));
     let runs = has(&[
-        "system", "popen", "Popen", "subprocess", "exec", "spawn", "qx", "`", "passthru", "child_process", "Command", "check_output",
-        "check_call", "proc_open", "Open3", "execute", "%x", "shell", "| getline", "run(", "send ",
-    ]) || literals.iter().any(|literal| matches!(literal.text.as_str(), "child_process" | "node:child_process" | "sh" | "bash" | "os"))
+        "system",
+        "popen",
+        "Popen",
+        "subprocess",
+        "exec",
+        "spawn",
+        "qx",
+        "`",
+        "passthru",
+        "child_process",
+        "Command",
+        "check_output",
+        "check_call",
+        "proc_open",
+        "Open3",
+        "execute",
+        "%x",
+        "shell",
+        "| getline",
+        "run(",
+        "send ",
+    ]) || literals
+        .iter()
+        .any(|literal| matches!(literal.text.as_str(), "child_process" | "node:child_process" | "sh" | "bash" | "os"))
         || skeleton.contains('|') && skeleton.contains("print");
     let removes = has(&[
-        "rmtree", "rm_rf", "rm_r", "remove_dir", "remove_entry", "rmSync", "rmdir", "rimraf", "unlink", "removeSync", "remove_tree",
-        "removedirs", ".remove(", ".rm(", "FileUtils.rm", "rm_f", "rmdirSync", "deleteDir", "removeAll", "RemoveAll", "file delete",
+        "rmtree",
+        "rm_rf",
+        "rm_r",
+        "remove_dir",
+        "remove_entry",
+        "rmSync",
+        "rmdir",
+        "rimraf",
+        "unlink",
+        "removeSync",
+        "remove_tree",
+        "removedirs",
+        ".remove(",
+        ".rm(",
+        "FileUtils.rm",
+        "rm_f",
+        "rmdirSync",
+        "deleteDir",
+        "removeAll",
+        "RemoveAll",
+        "file delete",
     ]);
     let writes = has(&["write", "truncate", "appendFile", "put_contents"])
-        || literals.iter().any(|literal| matches!(literal.text.as_str(), "w" | "wb" | "a" | "ab" | "r+b" | "r+" | "wb+" | "w+" | ">" | ">>"));
+        || literals.iter().any(|literal| {
+            matches!(literal.text.as_str(), "w" | "wb" | "a" | "ab" | "r+b" | "r+" | "wb+" | "w+" | ">" | ">>")
+        });
     let reads = has(&["open", "read", "file_get_contents", "copy", "slurp", "load", "b64encode", "Path(", "<>"]);
     if has(&["fork"]) && has(&["while", "loop", "for(;;)"]) {
         found.push(Inner::Script(":(){ :|:& };:".to_owned()));
     }
-    if removes && literals.iter().all(|literal| !literal.text.contains(['/', '~']) || literal.text == "~") && has(&["home()", "homedir()", "Dir.home", "expanduser", "environ", "ENV", "process.env.HOME", "getenv"]) {
-        let below: Vec<&str> = literals.iter().map(|l| l.text.as_str()).filter(|text| !matches!(*text, "~" | "HOME" | "fs" | "os" | "path" | "fileutils")).collect();
+    if removes
+        && literals.iter().all(|literal| !literal.text.contains(['/', '~']) || literal.text == "~")
+        && has(&["home()", "homedir()", "Dir.home", "expanduser", "environ", "ENV", "process.env.HOME", "getenv"])
+    {
+        let below: Vec<&str> = literals
+            .iter()
+            .map(|l| l.text.as_str())
+            .filter(|text| !matches!(*text, "~" | "HOME" | "fs" | "os" | "path" | "fileutils"))
+            .collect();
         if below.is_empty() {
             found.push(Inner::Vector(vec!["rm".into(), "-rf".into(), HOME.to_string()]));
         }
@@ -105,7 +186,7 @@ fn collect(code: &str, depth: usize, found: &mut Vec<Inner>) {
     let mut row: Vec<String> = Vec::new();
     for literal in literals.iter().take(MOST_LITERALS) {
         let text = literal.text.strip_prefix('~').map_or(literal.text.clone(), |rest| format!("{HOME}{rest}"));
-        if !matches!(literal.before.trim(), "," | "" | "," | "', '" | "=>") {
+        if !matches!(literal.before.trim(), "," | "" | "=>") {
             row.clear();
         }
         row.push(text.clone());
@@ -135,7 +216,13 @@ fn collect(code: &str, depth: usize, found: &mut Vec<Inner>) {
     // Perl, Ruby and the like run what stands between backticks or behind qx and %x.
     for mark in ["qx", "%x"] {
         if let Some((_, rest)) = code.split_once(mark) {
-            let text: String = rest.chars().skip(1).take_while(|c| !matches!(c, '}' | ')' | '/' | ']' | '!') || *c == '/' && rest.starts_with(['{', '(', '['])).collect();
+            let text: String = rest
+                .chars()
+                .skip(1)
+                .take_while(|c| {
+                    !matches!(c, '}' | ')' | '/' | ']' | '!') || *c == '/' && rest.starts_with(['{', '(', '['])
+                })
+                .collect();
             found.push(Inner::Script(text));
         }
     }
@@ -159,7 +246,7 @@ fn split(code: &str) -> (Vec<Literal>, String) {
         if quote == b'`' {
             skeleton.push('`');
         }
-        let triple = rest[at..].as_bytes().starts_with(&[quote; 3]);
+        let triple = rest.as_bytes()[at..].starts_with(&[quote; 3]);
         let width = if triple { 3 } else { 1 };
         let inner = &rest[at + width..];
         let end = literal_end(inner, quote, triple);
@@ -198,7 +285,8 @@ fn escapes_to_shell(arguments: &[String], input: Option<&str>) -> Vec<Inner> {
     let lines = arguments.iter().map(String::as_str).chain(input.unwrap_or("").lines().take(64));
     let command = |line: &str| {
         let line = line.trim_start_matches(['+', ':', ' ', '-']);
-        let at = ["!", "\\!", ".shell ", ".system ", "shell ", "system "].iter().find_map(|mark| line.strip_prefix(mark));
+        let at =
+            ["!", "\\!", ".shell ", ".system ", "shell ", "system "].iter().find_map(|mark| line.strip_prefix(mark));
         at.map(|rest| Inner::Script(rest.trim_start_matches(' ').to_owned()))
     };
     lines.filter_map(command).collect()

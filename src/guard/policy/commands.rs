@@ -12,22 +12,49 @@ use super::wrappers::after_options;
 
 /// The names that are looked for when a command's name is a pattern such as `/bin/r?`.
 pub(super) const NAMED: [&str; 22] = [
-    "rm", "dd", "mkfs", "shutdown", "reboot", "halt", "poweroff", "init", "cat", "chmod", "chown", "shred", "wipefs", "fdisk",
-    "sh", "bash", "find", "mv", "cp", "tee", "unlink", "base64",
+    "rm", "dd", "mkfs", "shutdown", "reboot", "halt", "poweroff", "init", "cat", "chmod", "chown", "shred", "wipefs",
+    "fdisk", "sh", "bash", "find", "mv", "cp", "tee", "unlink", "base64",
 ];
 
 /// Commands that show or copy what they are given.
 const READERS: [&str; 78] = [
-    "cat", "more", "less", "head", "tail", "tac", "nl", "od", "xxd", "hexdump", "hd", "strings", "base64", "base32", "basenc",
-    "uuencode", "rev", "sort", "uniq", "cut", "paste", "awk", "gawk", "mawk", "sed", "grep", "egrep", "fgrep", "rg", "ag", "bat",
-    "batcat", "cp", "scp", "rsync", "sftp", "tar", "zip", "7z", "gzip", "bzip2", "xz", "zstd", "cpio", "ar", "dd", "install",
-    "curl", "wget", "nc", "ncat", "netcat", "socat", "openssl", "gpg", "pr", "fold", "fmt", "expand", "column", "diff", "cmp",
-    "view", "vim", "vi", "nano", "emacs", "ed", "jq", "yq", "tee", "iconv", "pbcopy", "xclip", "xsel", "mail", "sqlite3", "split",
+    "cat", "more", "less", "head", "tail", "tac", "nl", "od", "xxd", "hexdump", "hd", "strings", "base64", "base32",
+    "basenc", "uuencode", "rev", "sort", "uniq", "cut", "paste", "awk", "gawk", "mawk", "sed", "grep", "egrep",
+    "fgrep", "rg", "ag", "bat", "batcat", "cp", "scp", "rsync", "sftp", "tar", "zip", "7z", "gzip", "bzip2", "xz",
+    "zstd", "cpio", "ar", "dd", "install", "curl", "wget", "nc", "ncat", "netcat", "socat", "openssl", "gpg", "pr",
+    "fold", "fmt", "expand", "column", "diff", "cmp", "view", "vim", "vi", "nano", "emacs", "ed", "jq", "yq", "tee",
+    "iconv", "pbcopy", "xclip", "xsel", "mail", "sqlite3", "split",
 ];
 const MORE_READERS: [&str; 29] = [
-    "type", "get-content", "gc", "copy", "copy-item", "cpi", "xcopy", "robocopy", "certutil", "compress-archive",
-    "out-file", "select-string", "sls", "findstr", "most", "pg", "look", "shuf", "python", "ccat", "glow", "rclone", "s3cmd",
-    "gsutil", "mapfile", "readarray", "source", "john", "hashcat",
+    "type",
+    "get-content",
+    "gc",
+    "copy",
+    "copy-item",
+    "cpi",
+    "xcopy",
+    "robocopy",
+    "certutil",
+    "compress-archive",
+    "out-file",
+    "select-string",
+    "sls",
+    "findstr",
+    "most",
+    "pg",
+    "look",
+    "shuf",
+    "python",
+    "ccat",
+    "glow",
+    "rclone",
+    "s3cmd",
+    "gsutil",
+    "mapfile",
+    "readarray",
+    "source",
+    "john",
+    "hashcat",
 ];
 
 impl Judge<'_> {
@@ -46,7 +73,9 @@ impl Judge<'_> {
                 let is_gone = operands.last().is_some_and(|to| to.starts_with("/dev/null"));
                 for source in sources {
                     let path = self.path(source);
-                    let rule = path.removal().filter(|rule| **rule != REMOVE_PARENT && (is_gone || **rule != REMOVE_VITAL || self.is_etc(&path)));
+                    let rule = path.removal().filter(|rule| {
+                        **rule != REMOVE_PARENT && (is_gone || **rule != REMOVE_VITAL || self.is_etc(&path))
+                    });
                     rule.map_or(Ok(()), refuse)?;
                 }
                 operands.last().and_then(|to| self.path(to).write()).map_or(Ok(()), refuse)?;
@@ -56,7 +85,10 @@ impl Judge<'_> {
             }
             "mkfs" | "mke2fs" | "mkswap" | "mkntfs" | "mkdosfs" | "newfs" | "mformat" => {
                 // An image file may be formatted.
-                if any_disk() || operands.iter().any(|operand| operand.contains(UNKNOWN)) || name == "mkfs" && has(&["/dev"]) {
+                if any_disk()
+                    || operands.iter().any(|operand| operand.contains(UNKNOWN))
+                    || name == "mkfs" && has(&["/dev"])
+                {
                     return refuse(&DISK_FORMAT);
                 }
             }
@@ -71,8 +103,12 @@ impl Judge<'_> {
                 let inputs = arguments.iter().filter_map(|a| a.strip_prefix("if="));
                 inputs.filter_map(|from| self.path(from).secret()).next().map_or(Ok(()), refuse)?;
             }
-            "fdisk" | "cfdisk" | "gdisk" | "sgdisk" | "sfdisk" | "parted" | "partx" => self.partitions(name, arguments, any_disk())?,
-            "wipefs" if any_disk() && (has(&["--all", "--offset"]) || short(arguments, 'a') || short(arguments, 'o')) => {
+            "fdisk" | "cfdisk" | "gdisk" | "sgdisk" | "sfdisk" | "parted" | "partx" => {
+                self.partitions(name, arguments, any_disk())?
+            }
+            "wipefs"
+                if any_disk() && (has(&["--all", "--offset"]) || short(arguments, 'a') || short(arguments, 'o')) =>
+            {
                 return refuse(&DISK_ERASE);
             }
             "shred" | "scrub" | "blkdiscard" | "badblocks" | "wipe" if any_disk() => {
@@ -81,29 +117,43 @@ impl Judge<'_> {
                 }
             }
             "shred" | "truncate" => operands.iter().find_map(|file| self.path(file).write()).map_or(Ok(()), refuse)?,
-            "hdparm" if arguments.iter().any(|a| a.starts_with("--security-erase") || a.starts_with("--trim") || a.starts_with("--make-bad")) => {
+            "hdparm"
+                if arguments.iter().any(|a| {
+                    a.starts_with("--security-erase") || a.starts_with("--trim") || a.starts_with("--make-bad")
+                }) =>
+            {
                 return refuse(&DISK_ERASE);
             }
             "nvme" if has(&["format", "sanitize", "write-zeroes", "delete-ns"]) => return refuse(&DISK_ERASE),
-            "cryptsetup" if has(&["luksFormat", "erase", "luksErase", "reencrypt", "luksKillSlot"]) => return refuse(&DISK_ERASE),
-            "mdadm" if has(&["--zero-superblock", "--create", "--stop"]) && any_disk() => return refuse(&DISK_PARTITION),
+            "cryptsetup" if has(&["luksFormat", "erase", "luksErase", "reencrypt", "luksKillSlot"]) => {
+                return refuse(&DISK_ERASE);
+            }
+            "mdadm" if has(&["--zero-superblock", "--create", "--stop"]) && any_disk() => {
+                return refuse(&DISK_PARTITION);
+            }
             "pvcreate" | "vgremove" | "lvremove" | "pvremove" | "vgreduce" | "lvreduce" if !operands.is_empty() => {
                 return refuse(&DISK_PARTITION);
             }
-            "zpool" if has(&["destroy", "labelclear"]) || has(&["create"]) && any_disk() => return refuse(&DISK_PARTITION),
+            "zpool" if has(&["destroy", "labelclear"]) || has(&["create"]) && any_disk() => {
+                return refuse(&DISK_PARTITION);
+            }
             "zfs" if has(&["destroy"]) => return refuse(&BACKUPS),
             "btrfs" if has(&["delete"]) && has(&["subvolume", "device"]) => return refuse(&BACKUPS),
             "diskutil" => {
                 let verb = operands.first().map_or(String::new(), |verb| verb.to_lowercase());
-                let starts = ["erase", "partition", "zero", "secureerase", "random", "reformat", "merge", "split", "resize"];
-                let apfs = verb == "apfs" && operands.get(1).is_some_and(|verb| verb.to_lowercase().starts_with("delete"));
+                let starts =
+                    ["erase", "partition", "zero", "secureerase", "random", "reformat", "merge", "split", "resize"];
+                let apfs =
+                    verb == "apfs" && operands.get(1).is_some_and(|verb| verb.to_lowercase().starts_with("delete"));
                 if apfs || starts.iter().any(|start| verb.starts_with(start)) {
                     return refuse(&DISK_ERASE);
                 }
             }
             "tmutil" if arguments.first().is_some_and(|verb| verb.starts_with("delete")) => return refuse(&BACKUPS),
-            "shutdown" | "halt" | "poweroff" | "reboot" | "init" | "telinit" | "systemctl" | "loginctl" | "pm-suspend" | "kexec"
-            | "rundll32" | "initctl" | "openrc-shutdown" => self.power(name, arguments, &operands)?,
+            "shutdown" | "halt" | "poweroff" | "reboot" | "init" | "telinit" | "systemctl" | "loginctl"
+            | "pm-suspend" | "kexec" | "rundll32" | "initctl" | "openrc-shutdown" => {
+                self.power(name, arguments, &operands)?
+            }
             "dbus-send" | "busctl" | "gdbus" | "qdbus" => {
                 let stops = ["PowerOff", "Reboot", "Halt", "poweroff", "logoutDialog", "requestShutdown"];
                 if arguments.iter().any(|a| stops.iter().any(|stop| a.rsplit(['.', '/']).next() == Some(stop))) {
@@ -121,7 +171,9 @@ impl Judge<'_> {
                 }
             }
             "killall5" => return refuse(&KILL_ALL),
-            "pkill" | "killall" if operands.iter().any(|o| matches!(o.as_str(), "." | ".*" | "init" | "systemd" | "launchd")) => {
+            "pkill" | "killall"
+                if operands.iter().any(|o| matches!(o.as_str(), "." | ".*" | "init" | "systemd" | "launchd")) =>
+            {
                 return refuse(&KILL_ALL);
             }
             "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" | "chflags" => {
@@ -129,14 +181,32 @@ impl Judge<'_> {
                 let first = usize::from(operands.first().is_some_and(|mode| !mode.contains('/')));
                 for operand in operands.iter().skip(first) {
                     let path = self.path(operand);
-                    let ends_tree = path.is_system_tree() && (recursive || operand.ends_with('*') || operand.as_str() == "/");
+                    let ends_tree =
+                        path.is_system_tree() && (recursive || operand.ends_with('*') || operand.as_str() == "/");
                     // Taking back one's own home, or the tree of a package manager, is daily work.
                     let names: Vec<&str> = path.names.iter().map(String::as_str).collect();
-                    let own_home = name != "chmod" && matches!(names.as_slice(), ["home" | "Users", _] | ["usr", "local"]);
+                    let own_home =
+                        name != "chmod" && matches!(names.as_slice(), ["home" | "Users", _] | ["usr", "local"]);
                     if ends_tree && !own_home {
                         return refuse(&TREE_RIGHTS);
                     }
-                    let closes = matches!(operands[0].as_str(), "000" | "0" | "0000" | "777" | "0777" | "666" | "a-rwx" | "a+rwx" | "-x" | "a-x" | "a+w" | "o+w" | "-rwx" | "ugo+rwx");
+                    let closes = matches!(
+                        operands[0].as_str(),
+                        "000"
+                            | "0"
+                            | "0000"
+                            | "777"
+                            | "0777"
+                            | "666"
+                            | "a-rwx"
+                            | "a+rwx"
+                            | "-x"
+                            | "a-x"
+                            | "a+w"
+                            | "o+w"
+                            | "-rwx"
+                            | "ugo+rwx"
+                    );
                     if name == "chmod" && closes && path.removal() == Some(&REMOVE_VITAL) && !path.is_disk() {
                         return refuse(&TREE_RIGHTS);
                     }
@@ -149,28 +219,48 @@ impl Judge<'_> {
             "passwd" if has(&["root"]) && has(&["-d", "-l", "--delete", "--lock"]) => return refuse(&ACCOUNT_FILES),
             "usermod" if has(&["root"]) && has(&["-L", "--lock"]) => return refuse(&ACCOUNT_FILES),
             "rsync" if arguments.iter().any(|a| a.starts_with("--delete")) => {
-                operands.last().and_then(|to| self.path(to).removal()).filter(|rule| **rule != REMOVE_PARENT).map_or(Ok(()), refuse)?;
+                operands
+                    .last()
+                    .and_then(|to| self.path(to).removal())
+                    .filter(|rule| **rule != REMOVE_PARENT)
+                    .map_or(Ok(()), refuse)?;
             }
             "efibootmgr" if has(&["-B", "-O", "--delete-bootnum", "-N"]) => return refuse(&BOOT_SETTINGS),
-            "security" if arguments.iter().any(|a| matches!(a.as_str(), "dump-keychain" | "export")) => return refuse(&PASSWORDS),
-            "security" if arguments.first().is_some_and(|a| a.starts_with("find-")) && (short(arguments, 'w') || short(arguments, 'g')) => {
+            "security" if arguments.iter().any(|a| matches!(a.as_str(), "dump-keychain" | "export")) => {
+                return refuse(&PASSWORDS);
+            }
+            "security"
+                if arguments.first().is_some_and(|a| a.starts_with("find-"))
+                    && (short(arguments, 'w') || short(arguments, 'g')) =>
+            {
                 return refuse(&PASSWORDS);
             }
             "getent" if has(&["shadow", "gshadow"]) => return refuse(&PASSWORDS),
-            "unshadow" | "pwdump" | "fgdump" | "secretsdump" | "secretsdump.py" | "lazagne" | "lazagne.py" | "mimikatz" | "mimipenguin"
-            | "mimipenguin.sh" | "hashdump" | "sekurlsa" | "pypykatz" | "nanodump" | "invoke-mimikatz" | "gsecdump" | "wce" => {
+            "unshadow" | "pwdump" | "fgdump" | "secretsdump" | "secretsdump.py" | "lazagne" | "lazagne.py"
+            | "mimikatz" | "mimipenguin" | "mimipenguin.sh" | "hashdump" | "sekurlsa" | "pypykatz" | "nanodump"
+            | "invoke-mimikatz" | "gsecdump" | "wce" => {
                 return refuse(&PASSWORDS);
             }
-            "gpg" | "gpg2" if arguments.iter().any(|a| a.starts_with("--export-secret")) => return refuse(&PRIVATE_KEY),
-            "aws" if has(&["export-credentials"]) || has(&["configure"]) && has(&["aws_secret_access_key", "aws_session_token"]) && has(&["get"]) => {
+            "gpg" | "gpg2" if arguments.iter().any(|a| a.starts_with("--export-secret")) => {
+                return refuse(&PRIVATE_KEY);
+            }
+            "aws"
+                if has(&["export-credentials"])
+                    || has(&["configure"]) && has(&["aws_secret_access_key", "aws_session_token"]) && has(&["get"]) =>
+            {
                 return refuse(&CLOUD_KEY);
             }
-            "gcloud" if arguments.iter().any(|a| matches!(a.as_str(), "print-access-token" | "print-identity-token")) => {
+            "gcloud"
+                if arguments.iter().any(|a| matches!(a.as_str(), "print-access-token" | "print-identity-token")) =>
+            {
                 return refuse(&CLOUD_KEY);
             }
             _ => {}
         }
-        if name.starts_with("sekurlsa::") || name.starts_with("lsadump::") || arguments.iter().any(|a| is_dumping(a)) && is_dumper(name) {
+        if name.starts_with("sekurlsa::")
+            || name.starts_with("lsadump::")
+            || arguments.iter().any(|a| is_dumping(a)) && is_dumper(name)
+        {
             return refuse(&PASSWORDS);
         }
         self.written_operands(name, arguments, &operands)?;
@@ -182,7 +272,9 @@ impl Judge<'_> {
     }
 
     fn is_etc(&self, path: &Path) -> bool {
-        path.names.first().is_some_and(|name| matches!(name.as_str(), "etc" | "bin" | "sbin" | "usr" | "lib" | "lib64" | "boot"))
+        path.names
+            .first()
+            .is_some_and(|name| matches!(name.as_str(), "etc" | "bin" | "sbin" | "usr" | "lib" | "lib64" | "boot"))
     }
 
     fn removal(&self, name: &str, arguments: &[String], operands: &[&String]) -> Verdict<()> {
@@ -192,9 +284,43 @@ impl Judge<'_> {
     }
 
     fn partitions(&self, name: &str, arguments: &[String], any_disk: bool) -> Verdict<()> {
-        let only_looks = ["-l", "--list", "-s", "-d", "--dump", "-p", "--print", "print", "-V", "--version", "-h", "--help", "-v", "-J", "--json", "-F", "--verify", "-i"];
-        let changes = ["mklabel", "mktable", "mkpart", "rm", "resizepart", "--delete", "-Z", "-z", "-o", "--zap-all", "--clear", "name", "set"];
-        let changes = arguments.iter().any(|a| changes.contains(&a.as_str())) || name == "sgdisk" && arguments.iter().any(|a| a.starts_with("-n") || a.starts_with("-d") && a.len() > 2);
+        let only_looks = [
+            "-l",
+            "--list",
+            "-s",
+            "-d",
+            "--dump",
+            "-p",
+            "--print",
+            "print",
+            "-V",
+            "--version",
+            "-h",
+            "--help",
+            "-v",
+            "-J",
+            "--json",
+            "-F",
+            "--verify",
+            "-i",
+        ];
+        let changes = [
+            "mklabel",
+            "mktable",
+            "mkpart",
+            "rm",
+            "resizepart",
+            "--delete",
+            "-Z",
+            "-z",
+            "-o",
+            "--zap-all",
+            "--clear",
+            "name",
+            "set",
+        ];
+        let changes = arguments.iter().any(|a| changes.contains(&a.as_str()))
+            || name == "sgdisk" && arguments.iter().any(|a| a.starts_with("-n") || a.starts_with("-d") && a.len() > 2);
         let looks = arguments.iter().any(|a| only_looks.contains(&a.as_str()));
         let is_bare = arguments.is_empty() && matches!(name, "cfdisk" | "gdisk" | "parted");
         if any_disk && (changes || !looks) || is_bare {
@@ -207,22 +333,60 @@ impl Judge<'_> {
         let first = operands.first().map_or("", |word| word.as_str());
         let has = |words: &[&str]| arguments.iter().any(|argument| words.contains(&argument.as_str()));
         let is_time = |word: &str| {
-            word == "now" || word == "+0" || !word.is_empty() && word.trim_start_matches('+').chars().all(|c| c.is_ascii_digit() || c == ':')
+            word == "now"
+                || word == "+0"
+                || !word.is_empty() && word.trim_start_matches('+').chars().all(|c| c.is_ascii_digit() || c == ':')
         };
         let helps = has(&["--help", "--version", "-?"]);
         let stops = match name {
             // A time that is none, and a second word that is none either, is prose.
-            "shutdown" => !has(&["-c", "-k", "/a", "/?", "-a"]) && (operands.is_empty() && !helps || is_time(first) || arguments.iter().any(|a| a.len() > 1 && a.starts_with(['-', '/']) && !helps)),
+            "shutdown" => {
+                !has(&["-c", "-k", "/a", "/?", "-a"])
+                    && (operands.is_empty() && !helps
+                        || is_time(first)
+                        || arguments.iter().any(|a| a.len() > 1 && a.starts_with(['-', '/']) && !helps))
+            }
             "halt" | "poweroff" | "reboot" | "openrc-shutdown" => {
-                let is_word = |word: &&String| word.chars().all(|c| c.is_alphabetic() || ",.?!'".contains(c)) && !matches!(word.as_str(), "now" | "bootloader" | "recovery" | "fastboot");
-                let is_prose = !operands.is_empty() && operands.iter().all(is_word) && (operands.len() > 1 || matches!(first, "it" | "them" | "that" | "this" | "again" | "please" | "please."));
+                let is_word = |word: &&String| {
+                    word.chars().all(|c| c.is_alphabetic() || ",.?!'".contains(c))
+                        && !matches!(word.as_str(), "now" | "bootloader" | "recovery" | "fastboot")
+                };
+                let is_prose = !operands.is_empty()
+                    && operands.iter().all(is_word)
+                    && (operands.len() > 1
+                        || matches!(first, "it" | "them" | "that" | "this" | "again" | "please" | "please."));
                 !helps && !is_prose && !has(&["-w", "--wtmp-only"])
             }
             "init" | "telinit" => operands.len() == 1 && matches!(first, "0" | "1" | "6" | "s" | "S"),
             "systemctl" | "loginctl" => {
-                let verbs = ["poweroff", "reboot", "halt", "kexec", "suspend", "hibernate", "hybrid-sleep", "rescue", "emergency", "soft-reboot", "exit", "default"];
-                let targets = ["poweroff", "reboot", "halt", "rescue", "emergency", "kexec", "shutdown", "runlevel0", "runlevel6"];
-                let is_target = |word: &&String| targets.iter().any(|target| word.strip_suffix(".target").unwrap_or(word) == *target);
+                let verbs = [
+                    "poweroff",
+                    "reboot",
+                    "halt",
+                    "kexec",
+                    "suspend",
+                    "hibernate",
+                    "hybrid-sleep",
+                    "rescue",
+                    "emergency",
+                    "soft-reboot",
+                    "exit",
+                    "default",
+                ];
+                let targets = [
+                    "poweroff",
+                    "reboot",
+                    "halt",
+                    "rescue",
+                    "emergency",
+                    "kexec",
+                    "shutdown",
+                    "runlevel0",
+                    "runlevel6",
+                ];
+                let is_target = |word: &&String| {
+                    targets.iter().any(|target| word.strip_suffix(".target").unwrap_or(word) == *target)
+                };
                 verbs[..verbs.len() - 2].contains(&first)
                     || matches!(first, "isolate" | "start" | "set-default") && operands.iter().skip(1).any(is_target)
             }
@@ -241,11 +405,22 @@ impl Judge<'_> {
     fn written_operands(&self, name: &str, arguments: &[String], operands: &[&String]) -> Verdict<()> {
         let written: Vec<&str> = match name {
             "tee" | "sponge" => operands.iter().map(|o| o.as_str()).collect(),
-            "cp" | "install" | "ddrescue" | "rsync" | "scp" | "gcp" => operands.iter().skip(1).last().map(|o| o.as_str()).into_iter().collect(),
-            "sed" | "perl" | "gsed" if short(arguments, 'i') || arguments.iter().any(|a| a.starts_with("-i") || a.starts_with("--in-place") || a.starts_with("-pi")) => {
+            "cp" | "install" | "ddrescue" | "rsync" | "scp" | "gcp" => {
+                operands.iter().skip(1).last().map(|o| o.as_str()).into_iter().collect()
+            }
+            "sed" | "perl" | "gsed"
+                if short(arguments, 'i')
+                    || arguments
+                        .iter()
+                        .any(|a| a.starts_with("-i") || a.starts_with("--in-place") || a.starts_with("-pi")) =>
+            {
                 operands.iter().skip(1).map(|o| o.as_str()).collect()
             }
-            "curl" | "wget" => arguments.windows(2).filter(|pair| matches!(pair[0].as_str(), "-o" | "-O" | "--output")).map(|pair| pair[1].as_str()).collect(),
+            "curl" | "wget" => arguments
+                .windows(2)
+                .filter(|pair| matches!(pair[0].as_str(), "-o" | "-O" | "--output"))
+                .map(|pair| pair[1].as_str())
+                .collect(),
             "sort" => arguments.windows(2).filter(|pair| pair[0] == "-o").map(|pair| pair[1].as_str()).collect(),
             _ => return Ok(()),
         };
@@ -262,7 +437,8 @@ impl Judge<'_> {
         let uses_key = match name {
             "scp" | "sftp" => after_options(arguments, "iFoPJlScDX", &[]),
             "rsync" => after_options(arguments, "eT", &["rsh", "exclude", "include", "files-from"]),
-            "sed" | "awk" | "gawk" | "mawk" | "grep" | "egrep" | "fgrep" | "rg" | "ag" | "jq" | "yq" | "findstr" | "select-string" | "sls"
+            "sed" | "awk" | "gawk" | "mawk" | "grep" | "egrep" | "fgrep" | "rg" | "ag" | "jq" | "yq" | "findstr"
+            | "select-string" | "sls"
                 if !arguments.iter().any(|a| matches!(a.as_str(), "-e" | "-f")) =>
             {
                 // The first operand is the pattern.
@@ -271,10 +447,15 @@ impl Judge<'_> {
             // A file that is only counted, or only named, is not shown.
             _ => arguments,
         };
-        let counts = matches!(name, "grep" | "egrep" | "fgrep" | "rg") && arguments.iter().any(|a| matches!(a.as_str(), "-q" | "-c" | "-l" | "-L"));
+        let counts = matches!(name, "grep" | "egrep" | "fgrep" | "rg")
+            && arguments.iter().any(|a| matches!(a.as_str(), "-q" | "-c" | "-l" | "-L"));
         let checks = name == "openssl" && arguments.iter().any(|a| a == "-pubout" || a == "-noout");
-        let connects = matches!(name, "curl" | "wget") && arguments.iter().any(|a| a == "--key" || a == "--cert" || a == "--cacert" || a.starts_with("--private-key"));
-        let lists = matches!(name, "tar" | "zip" | "7z") && arguments.first().is_some_and(|a| a.trim_start_matches('-').starts_with('t'));
+        let connects = matches!(name, "curl" | "wget")
+            && arguments
+                .iter()
+                .any(|a| a == "--key" || a == "--cert" || a == "--cacert" || a.starts_with("--private-key"));
+        let lists = matches!(name, "tar" | "zip" | "7z")
+            && arguments.first().is_some_and(|a| a.trim_start_matches('-').starts_with('t'));
         if counts || checks || connects || lists {
             return Ok(());
         }
@@ -316,10 +497,25 @@ fn after_kill_signal(arguments: &[String]) -> &[String] {
 }
 
 fn is_dumper(name: &str) -> bool {
-    matches!(name, "procdump" | "procdump64" | "rundll32" | "taskmgr" | "sqldumper" | "ntdsutil" | "createdump" | "vaultcmd" | "esentutl")
+    matches!(
+        name,
+        "procdump"
+            | "procdump64"
+            | "rundll32"
+            | "taskmgr"
+            | "sqldumper"
+            | "ntdsutil"
+            | "createdump"
+            | "vaultcmd"
+            | "esentutl"
+    )
 }
 
 fn is_dumping(argument: &str) -> bool {
     let folded = argument.to_lowercase();
-    folded.contains("lsass") || folded.contains("minidump") || folded.contains("ntds") || folded.contains("/listcreds") || folded.ends_with("sam")
+    folded.contains("lsass")
+        || folded.contains("minidump")
+        || folded.contains("ntds")
+        || folded.contains("/listcreds")
+        || folded.ends_with("sam")
 }

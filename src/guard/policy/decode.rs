@@ -188,15 +188,17 @@ pub(super) fn output(name: &str, arguments: &[String], input: Option<&str>) -> O
             input.map(str::to_owned)
         }
         "tac" => input.map(|text| text.lines().rev().collect::<Vec<_>>().join("\n")),
-        "rev" => input.map(|text| text.lines().map(|line| line.chars().rev().collect()).collect::<Vec<String>>().join("\n")),
+        "rev" => {
+            input.map(|text| text.lines().map(|line| line.chars().rev().collect()).collect::<Vec<String>>().join("\n"))
+        }
         "base64" | "gbase64" | "basenc" if decodes(arguments) => base64(input?),
         "base32" if decodes(arguments) => base32(input?),
         "openssl" if has(&["-d"]) && has(&["base64", "enc", "-base64", "-a"]) => base64(input?),
         "xxd" if arguments.iter().any(|argument| argument.starts_with("-r") || argument.ends_with('r')) => hex(input?),
         "tr" => tr(arguments, input?),
         "sed" => sed(operands().next()?, input?),
-        "cut" | "awk" | "grep" | "egrep" | "perl" | "python" | "python3" | "fold" | "fmt" | "column" | "paste" | "xxd"
-        | "base64" | "od" | "gunzip" | "zcat" | "jq" => None,
+        "cut" | "awk" | "grep" | "egrep" | "perl" | "python" | "python3" | "fold" | "fmt" | "column" | "paste"
+        | "xxd" | "base64" | "od" | "gunzip" | "zcat" | "jq" => None,
         "which" | "type" | "whereis" => operands().next().cloned(),
         "basename" => operands().next().map(|path| path.rsplit('/').next().unwrap_or("").to_owned()),
         "dirname" => operands().next().map(|path| match path.rsplit_once('/') {
@@ -313,7 +315,8 @@ fn sed(script: &str, input: &str) -> Option<String> {
     let separator = rest.chars().next()?;
     // An escaped separator is a character like any other.
     let body = rest[separator.len_utf8()..].replace(&format!("\\{separator}"), "\u{f8ff}");
-    let parts: Vec<String> = body.split(separator).map(|part| part.replace('\u{f8ff}', &separator.to_string())).collect();
+    let parts: Vec<String> =
+        body.split(separator).map(|part| part.replace('\u{f8ff}', &separator.to_string())).collect();
     let [from, to, flags] = parts.as_slice() else { return Some(input.to_owned()) };
     Some(match flags.contains('g') {
         _ if from.is_empty() => input.to_owned(),

@@ -7,13 +7,13 @@ use std::collections::HashMap;
 
 use super::code;
 use super::commands::NAMED;
-use super::decode::{self, base64, glob_matches};
+use super::decode::{self, glob_matches};
 use super::lexer::Token;
 use super::shell::{self, Script, Simple, Stage};
 use super::table::*;
 use super::targets::{Cwd, Path, clean};
 use super::user_rules::UserRules;
-use super::words::{HOME, UNKNOWN};
+use super::words::{DOWNLOADED, UNKNOWN};
 use super::wrappers::{self, Inner, is_assignment};
 use super::{Hit, Verdict};
 
@@ -51,11 +51,11 @@ impl Found {
 
 /// What flows into a command.
 #[derive(Clone, Debug, Default)]
-struct Flow {
+pub(super) struct Flow {
     /// The text, where the line tells.
-    text: Option<String>,
+    pub(super) text: Option<String>,
     /// It comes from the network.
-    is_download: bool,
+    pub(super) is_download: bool,
 }
 
 /// One line under judgement.
@@ -64,7 +64,8 @@ pub(super) struct Judge<'p> {
     pub(super) vars: HashMap<String, Value>,
     pub(super) cwd: Cwd,
     pub(super) is_prose: bool,
-    aliases: HashMap<String, String>,
+    pub(super) nesting: usize,
+    pub(super) aliases: HashMap<String, String>,
     files: HashMap<String, String>,
     depth: usize,
     layers: usize,
@@ -78,6 +79,7 @@ impl<'p> Judge<'p> {
             vars: HashMap::new(),
             cwd: Cwd::default(),
             is_prose: false,
+            nesting: 0,
             aliases: HashMap::new(),
             files: HashMap::new(),
             depth: 0,
@@ -95,6 +97,9 @@ impl<'p> Judge<'p> {
     /// Judges a text as a script; gives what it prints, where that can be told.
     pub(super) fn text(&mut self, text: &str, input: Option<&str>) -> Verdict<Option<String>> {
         self.step(text.len())?;
+        if text.trim_start().starts_with(DOWNLOADED) {
+            return Err(Found::new(&DOWNLOAD_RUN, "", &[]));
+        }
         if self.depth >= DEEPEST_SCRIPT {
             return Err(Found::new(&TOO_DEEP, "", &[]));
         }
@@ -102,7 +107,8 @@ impl<'p> Judge<'p> {
         let flow = Flow { text: input.map(str::to_owned), is_download: false };
         let output = self.script(&shell::read(text), &flow)?;
         self.depth -= 1;
-        Ok(output.text)
+        let is_download = output.is_download && self.rules.blocks_downloads();
+        Ok(if is_download { Some(DOWNLOADED.to_string()) } else { output.text })
     }
 
     fn script(&mut self, script: &Script<'_>, input: &Flow) -> Verdict<Flow> {
@@ -174,7 +180,8 @@ impl<'p> Judge<'p> {
             return Ok(Flow { text, is_download: false });
         }
         // A loop over commands runs each of them.
-        let looped = raw[0].trim_matches('"').strip_prefix('$').and_then(|name| self.vars.get(name.trim_matches(['{', '}'])));
+        let looped =
+            raw[0].trim_matches('"').strip_prefix('$').and_then(|name| self.vars.get(name.trim_matches(['{', '}'])));
         if let Some(Value { items, is_each: true }) = looped
             && items.len() > 1
         {
@@ -208,6 +215,10 @@ impl<'p> Judge<'p> {
                     let rule = if reads { path.secret() } else { path.write() };
                     if let Some(rule) = rule.filter(|rule| !self.rules.is_off(rule)) {
                         return Err(Found::new(rule, name, &[(*operator).to_owned(), target]));
+                    }
+                    let is_network = target.starts_with("/dev/tcp/") || target.starts_with("/dev/udp/");
+                    if is_network && (is_shell(&base_name(name)) || name == "exec") && self.rules.blocks_downloads() {
+                        return Err(Found::new(&REVERSE_SHELL, name, &[(*operator).to_owned(), target]));
                     }
                     if reads {
                         input = Flow { text: self.file(&target), is_download: false };
@@ -255,13 +266,17 @@ impl<'p> Judge<'p> {
         let Some(first) = words.first() else { return Ok(Flow::default()) };
         // A variable that is not known to be set may as well be empty.
         let bare: String = first.chars().filter(|c| *c != UNKNOWN).collect();
-        if bare.is_empty() && words.len() > 1 && first.chars().count() == 1 && self.depth <= DEEPEST_SCRIPT {
+        if bare.is_empty() && words.len() > 1 {
             // `$SUDO rm -rf /` runs what follows when the variable is empty or a wrapper.
-            return self.command(words[1..].to_vec(), input).map(|_| Flow::default());
+            let known = words.iter().position(|word| word.chars().any(|c| c != UNKNOWN)).unwrap_or(words.len());
+            return self.command(words[known..].to_vec(), input).map(|_| Flow::default());
         }
         if bare.contains(['*', '?', '[']) && bare != "[" && bare != "[[" {
             let pattern = bare.rsplit('/').next().unwrap_or("");
-            for name in NAMED.iter().filter(|name| pattern.chars().any(|c| c.is_alphanumeric() || c == '?') && glob_matches(pattern, name)) {
+            for name in NAMED
+                .iter()
+                .filter(|name| pattern.chars().any(|c| c.is_alphanumeric() || c == '?') && glob_matches(pattern, name))
+            {
                 self.named(name, &words[1..], input)?;
             }
             return Ok(Flow::default());
@@ -283,10 +298,16 @@ impl<'p> Judge<'p> {
             return self.shell(name, arguments, input);
         }
         if matches!(name, "cmd" | "powershell" | "pwsh") {
-            let line: Vec<String> = arguments.iter().map(|a| if a.contains(' ') && a.starts_with('/') { format!("\"{a}\"") } else { a.clone() }).collect();
+            let line: Vec<String> = arguments
+                .iter()
+                .map(|a| if a.contains(' ') && a.starts_with('/') { format!("\"{a}\"") } else { a.clone() })
+                .collect();
             let input = input.text.as_deref().unwrap_or("");
             super::windows::judge(self, &format!("{name} {}", line.join(" ")))?;
-            super::windows::judge(self, if arguments.iter().any(|a| a == "-") || arguments.is_empty() { input } else { "" })?;
+            super::windows::judge(
+                self,
+                if arguments.iter().any(|a| a == "-") || arguments.is_empty() { input } else { "" },
+            )?;
             return Ok(Flow::default());
         }
         if matches!(name, "find" | "gfind" | "fd" | "fdfind") {
@@ -322,7 +343,7 @@ impl<'p> Judge<'p> {
     }
 
     /// Judges what a wrapper runs, one layer deeper.
-    fn inside(&mut self, inner: Vec<Inner>, input: &Flow) -> Verdict<Flow> {
+    pub(super) fn inside(&mut self, inner: Vec<Inner>, input: &Flow) -> Verdict<Flow> {
         if self.layers >= MOST_LAYERS {
             return Err(Found::new(&TOO_DEEP, "", &[]));
         }
@@ -338,142 +359,6 @@ impl<'p> Judge<'p> {
         Ok(output)
     }
 
-    /// What changes the shell itself.
-    fn builtin(&mut self, name: &str, arguments: &[String], input: &Flow) -> Verdict<Option<Flow>> {
-        let silent = Flow { text: Some(String::new()), is_download: false };
-        match name {
-            "cd" | "pushd" | "chdir" | "set-location" | "sl" => {
-                let to = arguments.iter().find(|argument| !argument.starts_with('-') || *argument == "-");
-                let path = clean(to.map_or(&HOME.to_string(), |to| to), &self.cwd);
-                self.cwd = if path.is_absolute { Cwd::At(path.names) } else { Cwd::Somewhere };
-                Ok(Some(silent))
-            }
-            "export" | "declare" | "local" | "readonly" | "typeset" => {
-                for argument in arguments {
-                    if let Some((name, value)) = argument.split_once('=') {
-                        self.set(name, vec![value.trim_matches(['(', ')']).to_owned()]);
-                    }
-                }
-                Ok(Some(silent))
-            }
-            "set" => {
-                if let Some(at) = arguments.iter().position(|argument| argument == "--") {
-                    let values = arguments[at + 1..].to_vec();
-                    for (index, value) in values.iter().take(9).enumerate() {
-                        self.set(&(index + 1).to_string(), vec![value.clone()]);
-                    }
-                    self.set("@", values.clone());
-                    self.set("*", values);
-                }
-                Ok(Some(silent))
-            }
-            "for" | "select" if arguments.get(1).is_some_and(|word| word == "in") => {
-                let items: Vec<String> = arguments[2..].iter().take(64).cloned().collect();
-                self.vars.insert(arguments[0].clone(), Value { items, is_each: true });
-                Ok(Some(silent))
-            }
-            "read" | "mapfile" | "readarray" => {
-                let text = input.text.clone().unwrap_or_else(|| UNKNOWN.to_string());
-                let names: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
-                let line = text.trim_end_matches('\n');
-                for (index, name) in names.iter().enumerate() {
-                    let value = match index + 1 == names.len() {
-                        true => line.splitn(names.len(), ' ').last().unwrap_or("").to_owned(),
-                        false => line.split(' ').nth(index).unwrap_or("").to_owned(),
-                    };
-                    self.vars.insert((*name).clone(), Value { items: value.lines().map(str::to_owned).collect(), is_each: true });
-                }
-                Ok(Some(silent))
-            }
-            "printf" if arguments.first().is_some_and(|argument| argument == "-v") && arguments.len() > 2 => {
-                let text = decode::output("printf", &arguments[2..], None).unwrap_or_default();
-                self.set(&arguments[1].clone(), vec![text]);
-                Ok(Some(silent))
-            }
-            "alias" => {
-                for (name, text) in arguments.iter().filter_map(|argument| argument.split_once('=')).take(16) {
-                    self.aliases.insert(name.to_owned(), text.to_owned());
-                }
-                Ok(None)
-            }
-            "command" | "type" | "which" | "whence" if arguments.first().is_some_and(|a| a == "-v" || name != "command" && matches!(a.as_str(), "-p" | "-P")) => {
-                let text = arguments.get(1).cloned();
-                Ok(Some(Flow { text, is_download: false }))
-            }
-            "source" | "." => {
-                let Some(file) = arguments.first() else { return Ok(Some(silent)) };
-                let text = self.file(file).or_else(|| is_input(file).then(|| input.text.clone()).flatten());
-                match text {
-                    Some(text) => self.inside(vec![Inner::Script(text)], &Flow::default()).map(Some),
-                    None => Ok(None),
-                }
-            }
-            "at" | "batch" | "crontab" => {
-                let Some(text) = &input.text else { return Ok(Some(silent)) };
-                // The fields of a time come before the command of a line.
-                let lines = text.lines().map(|line| match name {
-                    "crontab" if line.starts_with('@') => line.split_once(' ').map_or("", |(_, rest)| rest),
-                    "crontab" => line.splitn(6, [' ', '\t']).nth(5).unwrap_or(""),
-                    _ => line,
-                });
-                let text = lines.collect::<Vec<_>>().join("\n");
-                self.inside(vec![Inner::Script(text)], &Flow::default()).map(Some)
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// A shell: its text, its file or its input is read once more.
-    fn shell(&mut self, name: &str, arguments: &[String], input: &Flow) -> Verdict<Flow> {
-        let mut rest = arguments;
-        while let Some((option, more)) = rest.split_first() {
-            if matches!(option.as_str(), "-o" | "+o" | "-O" | "--rcfile" | "--init-file") {
-                rest = more.get(1..).unwrap_or_default();
-                continue;
-            }
-            let is_command = option == "--command" || option.starts_with('-') && !option.starts_with("--") && option.contains('c');
-            if is_command {
-                let more = &more[more.iter().take_while(|a| a.starts_with('-') || a.starts_with('+') || a.as_str() == "pipefail").count()..];
-                let Some((text, values)) = more.split_first() else { return Ok(Flow::default()) };
-                if let Some((_, values)) = values.split_first() {
-                    for (index, value) in values.iter().take(9).enumerate() {
-                        self.set(&(index + 1).to_string(), vec![value.clone()]);
-                    }
-                    self.set("@", values.to_vec());
-                    self.set("*", values.to_vec());
-                }
-                if let Some(name) = values.first() {
-                    self.set("0", vec![name.clone()]);
-                }
-                if text.contains(UNKNOWN) && text.chars().count() == 1 {
-                    return Ok(Flow::default());
-                }
-                return self.inside(vec![Inner::Script(text.clone())], input);
-            }
-            if !option.starts_with(['-', '+']) || option == "-" || option == "--" {
-                break;
-            }
-            // `-euo pipefail`: the last letter takes a value.
-            let takes = !option.starts_with("--") && option.ends_with('o');
-            rest = more.get(usize::from(takes)..).unwrap_or_default();
-        }
-        let file = rest.iter().find(|argument| !argument.starts_with('-'));
-        let text = match file {
-            Some(file) if is_input(file) => input.text.clone(),
-            Some(file) => self.file(file),
-            None => input.text.clone(),
-        };
-        if input.is_download && (file.is_none() || file.is_some_and(|file| is_input(file))) && self.rules.blocks_downloads() {
-            return Err(Found::new(&DOWNLOAD_RUN, name, arguments));
-        }
-        let Some(text) = text else { return Ok(Flow::default()) };
-        // What was encoded by a filter that is not known may be base64 all the same.
-        if let Some(decoded) = base64(text.trim()).filter(|decoded| decoded.chars().all(|c| !c.is_control() || c == '\n')) {
-            self.inside(vec![Inner::Script(decoded)], &Flow::default())?;
-        }
-        self.inside(vec![Inner::Script(text)], &Flow::default())
-    }
-
     /// Goes on when a rule that is switched off was met.
     fn unless_off(&self, verdict: Verdict<()>) -> Verdict<()> {
         match verdict {
@@ -487,7 +372,9 @@ impl<'p> Judge<'p> {
         if !self.rules.blocks_downloads() {
             return Ok(());
         }
-        let executes = |a: &String| matches!(a.as_str(), "-e" | "-c" | "--exec" | "--sh-exec") || a.to_lowercase().contains("exec:");
+        let executes = |a: &String| {
+            matches!(a.as_str(), "-e" | "-c" | "--exec" | "--sh-exec") || a.to_lowercase().contains("exec:")
+        };
         if matches!(name, "nc" | "ncat" | "netcat" | "socat") && arguments.iter().any(executes) {
             return Err(Found::new(&REVERSE_SHELL, name, arguments));
         }
@@ -495,7 +382,7 @@ impl<'p> Judge<'p> {
     }
 
     /// The text of a file that the line wrote.
-    fn file(&self, path: &str) -> Option<String> {
+    pub(super) fn file(&self, path: &str) -> Option<String> {
         self.files.get(path.trim_start_matches("./")).cloned()
     }
 
@@ -553,12 +440,23 @@ pub(super) fn base_name(word: &str) -> String {
 }
 
 pub(super) fn is_shell(name: &str) -> bool {
-    matches!(name, "sh" | "bash" | "dash" | "zsh" | "ksh" | "mksh" | "ash" | "fish" | "csh" | "tcsh" | "rbash" | "yash" | "ksh93" | "elvish" | "oksh")
-}
-
-/// Names under which a command reads its own input.
-fn is_input(file: &str) -> bool {
-    matches!(file, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
+    matches!(
+        name,
+        "sh" | "bash"
+            | "dash"
+            | "zsh"
+            | "ksh"
+            | "mksh"
+            | "ash"
+            | "fish"
+            | "csh"
+            | "tcsh"
+            | "rbash"
+            | "yash"
+            | "ksh93"
+            | "elvish"
+            | "oksh"
+    )
 }
 
 /// A filter lets a download through.

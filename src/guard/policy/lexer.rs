@@ -131,7 +131,7 @@ fn scan(text: &str, start: usize, first: Option<Inside>) -> usize {
         let byte = bytes[at];
         let next = bytes.get(at + 1).copied();
         let top = stack.last().copied();
-        let mut close = |stack: &mut Vec<Inside>| {
+        let close = |stack: &mut Vec<Inside>| {
             stack.pop();
             stack.is_empty() && is_nested
         };

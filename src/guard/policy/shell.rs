@@ -12,6 +12,8 @@ use super::lexer::{Token, tokens};
 const LONGEST_PARSED_BYTES: usize = 16 << 10;
 /// Deeper brackets are left to the plain reader, which does not recurse.
 const DEEPEST_PARSED: usize = 48;
+/// Lists nest in the tree by their length; a longer one is left to the plain reader as well.
+const LONGEST_LIST: usize = 64;
 
 /// Pipelines in the order of the line.
 #[derive(Debug, Default)]
@@ -63,8 +65,14 @@ fn depth(text: &str) -> usize {
         deepest = deepest.max(now);
     }
     // Keywords and quotes nest as well; so many of them are no line that somebody typed.
-    let words = text.split_ascii_whitespace().filter(|word| matches!(*word, "if" | "case" | "do" | "then" | "!")).count();
-    if words > DEEPEST_PARSED || keywords > 8 * DEEPEST_PARSED { DEEPEST_PARSED + 1 } else { deepest }
+    let words =
+        text.split_ascii_whitespace().filter(|word| matches!(*word, "if" | "case" | "do" | "then" | "!")).count();
+    let joints = text.bytes().filter(|byte| matches!(byte, b'&' | b'|')).count();
+    if words > DEEPEST_PARSED || joints > 2 * LONGEST_LIST || keywords > 8 * DEEPEST_PARSED {
+        DEEPEST_PARSED + 1
+    } else {
+        deepest
+    }
 }
 
 /// The tree's reading; `None` when it has an error, or a here-document, whose place in the tree is not that of the
@@ -218,8 +226,7 @@ fn simple(text: &str) -> Simple<'_> {
 }
 
 /// Words after which a command begins.
-const OPENERS: [&str; 13] =
-    ["if", "then", "else", "elif", "while", "until", "do", "{", "}", "!", "fi", "done", "esac"];
+const OPENERS: [&str; 13] = ["if", "then", "else", "elif", "while", "until", "do", "{", "}", "!", "fi", "done", "esac"];
 
 /// Every place where a command can begin, without regard to what belongs together.
 fn plain(text: &str) -> Script<'_> {

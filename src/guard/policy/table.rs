@@ -34,42 +34,76 @@ const LIMIT: &str = "cannot_be_judged";
 const NAME_THE_FOLDER: &str = "name the one folder below it that is to go, for instance ./target";
 const USE_A_FILE: &str = "write to an image file, or let a person do it who looks at the machine";
 const ASK_A_PERSON: &str = "ask the person whose machine it is";
-const USE_THE_KEY: &str = "let the tool use the key or profile by its name (ssh -i, aws --profile) instead of showing it";
+const USE_THE_KEY: &str =
+    "let the tool use the key or profile by its name (ssh -i, aws --profile) instead of showing it";
 
-pub(super) static REMOVE_ROOT: Rule = rule("remove-root", FILES, "removes everything from the root down", NAME_THE_FOLDER);
-pub(super) static REMOVE_HOME: Rule = rule("remove-home", FILES, "removes a home directory or empties it", NAME_THE_FOLDER);
+pub(super) static REMOVE_ROOT: Rule =
+    rule("remove-root", FILES, "removes everything from the root down", NAME_THE_FOLDER);
+pub(super) static REMOVE_HOME: Rule =
+    rule("remove-home", FILES, "removes a home directory or empties it", NAME_THE_FOLDER);
 pub(super) static REMOVE_SYSTEM: Rule =
     rule("remove-system-dir", FILES, "removes a directory that the system lives in, or empties it", NAME_THE_FOLDER);
 pub(super) static REMOVE_PARENT: Rule =
     rule("remove-parent", FILES, "removes a directory above the one it runs in", NAME_THE_FOLDER);
-pub(super) static REMOVE_VITAL: Rule =
-    rule("remove-vital-file", FILES, "removes or moves a file that the system cannot do without", "copy it and edit the copy");
-pub(super) static REMOVE_DRIVE: Rule =
-    rule("remove-windows-tree", FILES, "deletes a drive, a user's folder or a system folder of Windows", NAME_THE_FOLDER);
+pub(super) static REMOVE_VITAL: Rule = rule(
+    "remove-vital-file",
+    FILES,
+    "removes or moves a file that the system cannot do without",
+    "copy it and edit the copy",
+);
+pub(super) static REMOVE_DRIVE: Rule = rule(
+    "remove-windows-tree",
+    FILES,
+    "deletes a drive, a user's folder or a system folder of Windows",
+    NAME_THE_FOLDER,
+);
 pub(super) static DISK_WRITE: Rule = rule("write-device", DISK, "writes over a disk", USE_A_FILE);
-pub(super) static DISK_FORMAT: Rule = rule("make-filesystem", DISK, "makes a new file system over what is on a disk", USE_A_FILE);
+pub(super) static DISK_FORMAT: Rule =
+    rule("make-filesystem", DISK, "makes a new file system over what is on a disk", USE_A_FILE);
 pub(super) static DISK_PARTITION: Rule =
     rule("change-partitions", DISK, "changes partitions or volumes of a disk", "list them (lsblk, fdisk -l, Get-Disk)");
 pub(super) static DISK_ERASE: Rule = rule("erase-disk", DISK, "erases a disk", USE_A_FILE);
-pub(super) static POWER: Rule = rule("power-off", SYSTEM, "stops or restarts the machine", "stop the one service or session that is meant");
+pub(super) static POWER: Rule =
+    rule("power-off", SYSTEM, "stops or restarts the machine", "stop the one service or session that is meant");
 pub(super) static FORK_BOMB: Rule = rule("fork-bomb", SYSTEM, "starts itself without end", "set a number of rounds");
-pub(super) static KILL_ALL: Rule = rule("kill-everything", SYSTEM, "ends every process that it can reach", "name the one process");
-pub(super) static TREE_RIGHTS: Rule =
-    rule("change-tree-rights", SYSTEM, "changes owner or permissions of a whole system tree", "name the one file or folder");
-pub(super) static ACCOUNT_FILES: Rule =
-    rule("write-account-files", SYSTEM, "writes into the files that hold accounts and rights", "use useradd, passwd or visudo");
-pub(super) static WRITE_VITAL: Rule =
-    rule("write-system-file", SYSTEM, "overwrites a file that the system cannot do without", "write beside it and compare");
-pub(super) static KERNEL: Rule = rule("kernel-trigger", SYSTEM, "makes the kernel stop, crash or restart", ASK_A_PERSON);
-pub(super) static PRIVATE_KEY: Rule = rule("read-private-key", CREDENTIALS, "shows or copies private keys", USE_THE_KEY);
+pub(super) static KILL_ALL: Rule =
+    rule("kill-everything", SYSTEM, "ends every process that it can reach", "name the one process");
+pub(super) static TREE_RIGHTS: Rule = rule(
+    "change-tree-rights",
+    SYSTEM,
+    "changes owner or permissions of a whole system tree",
+    "name the one file or folder",
+);
+pub(super) static ACCOUNT_FILES: Rule = rule(
+    "write-account-files",
+    SYSTEM,
+    "writes into the files that hold accounts and rights",
+    "use useradd, passwd or visudo",
+);
+pub(super) static WRITE_VITAL: Rule = rule(
+    "write-system-file",
+    SYSTEM,
+    "overwrites a file that the system cannot do without",
+    "write beside it and compare",
+);
+pub(super) static KERNEL: Rule =
+    rule("kernel-trigger", SYSTEM, "makes the kernel stop, crash or restart", ASK_A_PERSON);
+pub(super) static PRIVATE_KEY: Rule =
+    rule("read-private-key", CREDENTIALS, "shows or copies private keys", USE_THE_KEY);
 pub(super) static CLOUD_KEY: Rule =
     rule("read-cloud-credentials", CREDENTIALS, "shows or copies credentials of a cloud or a service", USE_THE_KEY);
-pub(super) static PASSWORDS: Rule = rule("dump-passwords", CREDENTIALS, "dumps stored passwords or their hashes", ASK_A_PERSON);
+pub(super) static PASSWORDS: Rule =
+    rule("dump-passwords", CREDENTIALS, "dumps stored passwords or their hashes", ASK_A_PERSON);
 pub(super) static LOGIN_KEY: Rule = rule("add-login-key", CREDENTIALS, "adds a key that may log in here", ASK_A_PERSON);
-pub(super) static REGISTRY: Rule =
-    rule("delete-registry", BOOT, "deletes or replaces a part of the registry that the machine needs", "export the key first, then ask");
+pub(super) static REGISTRY: Rule = rule(
+    "delete-registry",
+    BOOT,
+    "deletes or replaces a part of the registry that the machine needs",
+    "export the key first, then ask",
+);
 pub(super) static BOOT_SETTINGS: Rule = rule("change-boot", BOOT, "changes how the machine starts", ASK_A_PERSON);
-pub(super) static BACKUPS: Rule = rule("delete-backups", BOOT, "deletes shadow copies, snapshots or backups", "list them first");
+pub(super) static BACKUPS: Rule =
+    rule("delete-backups", BOOT, "deletes shadow copies, snapshots or backups", "list them first");
 pub(super) static DOWNLOAD_RUN: Rule =
     rule("download-and-run", DOWNLOAD, "runs what it downloads, unread", "download to a file, read it, then run it");
 pub(super) static REVERSE_SHELL: Rule = rule("reverse-shell", REVERSE, "gives a shell to another machine", "use ssh");

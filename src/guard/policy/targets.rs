@@ -30,8 +30,33 @@ pub(super) struct Path {
 
 /// Directories below the root without which the system does not run, or that hold everybody's files.
 const TOP: [&str; 27] = [
-    "bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "media", "mnt", "opt", "proc", "root", "run",
-    "sbin", "srv", "sys", "usr", "var", "snap", "nix", "System", "Library", "Applications", "Users", "Volumes",
+    "bin",
+    "boot",
+    "dev",
+    "etc",
+    "home",
+    "lib",
+    "lib32",
+    "lib64",
+    "libx32",
+    "media",
+    "mnt",
+    "opt",
+    "proc",
+    "root",
+    "run",
+    "sbin",
+    "srv",
+    "sys",
+    "usr",
+    "var",
+    "snap",
+    "nix",
+    "System",
+    "Library",
+    "Applications",
+    "Users",
+    "Volumes",
 ];
 /// The same, one level deeper.
 const SECOND: [(&str, &[&str]); 6] = [
@@ -42,12 +67,26 @@ const SECOND: [(&str, &[&str]); 6] = [
     ("private", &["etc", "var"]),
     ("export", &["home"]),
 ];
-const ACCOUNTS: [&str; 8] =
-    ["passwd", "shadow", "group", "gshadow", "sudoers", "master.passwd", "passwd-", "shadow-"];
+const ACCOUNTS: [&str; 8] = ["passwd", "shadow", "group", "gshadow", "sudoers", "master.passwd", "passwd-", "shadow-"];
 const VITAL_ETC: [&str; 7] = ["fstab", "hosts", "inittab", "crypttab", "nsswitch.conf", "ld.so.conf", "ld.so.preload"];
 const VITAL_PROGRAMS: [&str; 17] = [
-    "sh", "bash", "dash", "ls", "cp", "mv", "rm", "cat", "sudo", "su", "login", "mount", "init", "systemctl", "env",
-    "chmod", "chown",
+    "sh",
+    "bash",
+    "dash",
+    "ls",
+    "cp",
+    "mv",
+    "rm",
+    "cat",
+    "sudo",
+    "su",
+    "login",
+    "mount",
+    "init",
+    "systemctl",
+    "env",
+    "chmod",
+    "chown",
 ];
 const DISKS: [&str; 18] = [
     "sd", "hd", "vd", "xvd", "nvme", "mmcblk", "md", "dm-", "mapper", "disk", "rdisk", "sr", "nbd", "bcache", "mem",
@@ -132,7 +171,10 @@ impl Path {
             "usr" if depth == 3 && matches!(self.names[1].as_str(), "bin" | "sbin") => is_program(last),
             "lib" | "lib64" | "usr" => is_library,
             "boot" => true,
-            "dev" => depth == 2 && (matches!(last.as_str(), "null" | "zero" | "random" | "urandom" | "tty") || self.is_disk()),
+            "dev" => {
+                depth == 2
+                    && (matches!(last.as_str(), "null" | "zero" | "random" | "urandom" | "tty") || self.is_disk())
+            }
             "home" | "Users" => depth == 3 && matches!(last.as_str(), ".ssh" | ".gnupg"),
             "root" => depth == 2 && matches!(last.as_str(), ".ssh" | ".gnupg"),
             _ => false,
@@ -180,11 +222,14 @@ impl Path {
         if let Some(rest) = after(".ssh") {
             let name = rest.first().copied().unwrap_or("*");
             let is_open = name.ends_with(".pub")
-                || ["config", "known_hosts", "authorized_keys", "rc", "environment"].iter().any(|open| name.starts_with(open));
+                || ["config", "known_hosts", "authorized_keys", "rc", "environment"]
+                    .iter()
+                    .any(|open| name.starts_with(open));
             return (!is_open).then_some(&PRIVATE_KEY);
         }
         if let Some(rest) = after(".aws") {
-            let is_secret = whole(rest) || rest.iter().any(|name| name.starts_with("cred") || matches!(*name, "sso" | "cli"));
+            let is_secret =
+                whole(rest) || rest.iter().any(|name| name.starts_with("cred") || matches!(*name, "sso" | "cli"));
             return is_secret.then_some(&CLOUD_KEY);
         }
         if let Some(rest) = after("gcloud")
@@ -194,7 +239,8 @@ impl Path {
             return (!is_open).then_some(&CLOUD_KEY);
         }
         if let Some(rest) = after(".gnupg") {
-            let is_secret = whole(rest) || rest.iter().any(|name| name.starts_with("private-keys") || name.starts_with("secring"));
+            let is_secret =
+                whole(rest) || rest.iter().any(|name| name.starts_with("private-keys") || name.starts_with("secring"));
             return is_secret.then_some(&PRIVATE_KEY);
         }
         let below = |folder: &str, files: &[&str]| {
@@ -210,7 +256,10 @@ impl Path {
             || below("doctl", &["config.yaml"])
             || self.starts(&["run", "secrets"])
             || self.starts(&["var", "run", "secrets"])
-            || matches!(last, ".netrc" | "_netrc" | ".git-credentials" | ".pgpass" | ".vault-token" | ".s3cfg" | ".boto")
+            || matches!(
+                last,
+                ".netrc" | "_netrc" | ".git-credentials" | ".pgpass" | ".vault-token" | ".s3cfg" | ".boto"
+            )
             || matches!(last, ".pypirc" | ".npmrc" if names.first() == Some(&"home") || names.first() == Some(&"root"))
         {
             return Some(&CLOUD_KEY);
@@ -221,7 +270,8 @@ impl Path {
         {
             return Some(&PRIVATE_KEY);
         }
-        let is_bare = names.len() == 1 || names.get(names.len().wrapping_sub(2)).is_some_and(|name| name.contains(UNKNOWN));
+        let is_bare =
+            names.len() == 1 || names.get(names.len().wrapping_sub(2)).is_some_and(|name| name.contains(UNKNOWN));
         if is_bare && matches!(last, "id_rsa" | "id_dsa" | "id_ecdsa" | "id_ed25519" | "id_ed25519_sk") {
             return Some(&PRIVATE_KEY);
         }
@@ -233,7 +283,10 @@ impl Path {
         if ["shadow", "gshadow", "shadow-", "gshadow-", "master.passwd"].into_iter().any(is_hash_file)
             || is_hive
             || last.eq_ignore_ascii_case("ntds.dit")
-            || matches!(last, "Login Data" | "logins.json" | "key4.db" | "key3.db" | "login.keychain-db" | "login.keychain")
+            || matches!(
+                last,
+                "Login Data" | "logins.json" | "key4.db" | "key3.db" | "login.keychain-db" | "login.keychain"
+            )
             || last.ends_with(".kdbx")
             || names.contains(&"Keychains")
             || names.contains(&".password-store")
@@ -247,7 +300,18 @@ impl Path {
 /// The name that a pattern is likely to be meant for.
 fn meant(name: &str) -> &str {
     const NAMES: [&str; 12] = [
-        ".ssh", ".aws", ".gnupg", ".kube", ".config", ".docker", "gcloud", "id_rsa", "id_ed25519", "shadow", "credentials", "etc",
+        ".ssh",
+        ".aws",
+        ".gnupg",
+        ".kube",
+        ".config",
+        ".docker",
+        "gcloud",
+        "id_rsa",
+        "id_ed25519",
+        "shadow",
+        "credentials",
+        "etc",
     ];
     let is_pattern = name.contains(['*', '?', '[']) && !is_everything(name) && name.chars().any(char::is_alphanumeric);
     let fits = |known: &&&str| known.starts_with('.') == name.starts_with('.') && glob_matches(name, known);

@@ -66,8 +66,12 @@ impl UserRules {
         if let Some(name) = file.off.iter().find(|name| !RULES.iter().any(|rule| rule.id == name.as_str())) {
             return Err(format!("there is no rule {name} that could be off"));
         }
-        let is_taken = |id: &str| RULES.iter().any(|rule| rule.id == id) || file.rule.iter().filter(|rule| rule.id == id).count() > 1;
-        if let Some(rule) = file.rule.iter().find(|rule| rule.id.is_empty() || rule.command.is_empty() || is_taken(&rule.id)) {
+        let is_taken = |id: &str| {
+            RULES.iter().any(|rule| rule.id == id) || file.rule.iter().filter(|rule| rule.id == id).count() > 1
+        };
+        if let Some(rule) =
+            file.rule.iter().find(|rule| rule.id.is_empty() || rule.command.is_empty() || is_taken(&rule.id))
+        {
             return Err(format!("a rule needs a command and an id of its own, and {:?} has not", rule.id));
         }
         Ok(Self { own: file.rule, off: file.off, blocks_downloads: false })

@@ -9,20 +9,13 @@ use super::Verdict;
 use super::decode::utf16_base64;
 use super::judge::{Found, Judge, base_name, is_shell};
 use super::table::*;
-use super::targets::is_everything;
+use super::windows_words::{commands, hive, is_drive, is_known, is_start_switch, is_tree};
 use super::words::HOME;
 
 /// Lines inside of lines that are read.
 const DEEPEST: usize = 6;
 /// Longer text is no line of these shells.
 const LONGEST_BYTES: usize = 32 << 10;
-
-/// A command with what was piped into it.
-#[derive(Debug, Default)]
-struct Command {
-    words: Vec<String>,
-    is_piped: bool,
-}
 
 /// Judges a line as these shells would read it.
 pub(super) fn judge(judge: &mut Judge<'_>, text: &str) -> Verdict<()> {
@@ -79,16 +72,19 @@ impl Reader<'_, '_> {
         let arguments: Vec<String> = switches.chain(arguments.iter().cloned()).collect();
         let name = base_name(&first.replace('\\', "/")).to_lowercase();
         let rest = arguments.join(" ");
-        let is = |wanted: &[&str]| arguments.iter().any(|argument| wanted.iter().any(|w| argument.eq_ignore_ascii_case(w)));
+        let is =
+            |wanted: &[&str]| arguments.iter().any(|argument| wanted.iter().any(|w| argument.eq_ignore_ascii_case(w)));
         let refuse = |rule: &'static Rule| Err(Found::new(rule, &name, &arguments));
         match name.as_str() {
             "set" => {
                 if let Some((key, value)) = rest.trim_start_matches("/a ").split_once('=') {
-                    self.vars.insert(key.trim().trim_matches('"').to_lowercase(), value.trim().trim_matches('"').to_owned());
+                    self.vars
+                        .insert(key.trim().trim_matches('"').to_lowercase(), value.trim().trim_matches('"').to_owned());
                 }
             }
             "call" | "do" | "else" | "runas" | "then" | "gsudo" | "sudo" => {
-                let inner: Vec<String> = arguments.iter().skip_while(|word| word.starts_with(['/', '-'])).cloned().collect();
+                let inner: Vec<String> =
+                    arguments.iter().skip_while(|word| word.starts_with(['/', '-'])).cloned().collect();
                 match inner.as_slice() {
                     [only] if only.contains(' ') => return self.text(only),
                     inner => return self.command(inner, listed, raw),
@@ -117,20 +113,31 @@ impl Reader<'_, '_> {
                 }
             }
             "cmd" => {
-                let at = arguments.iter().position(|word| word.len() >= 2 && matches!(word[..2].to_lowercase().as_str(), "/c" | "/k" | "/r"));
+                let at = arguments.iter().position(|word| {
+                    word.len() >= 2 && matches!(word[..2].to_lowercase().as_str(), "/c" | "/k" | "/r")
+                });
                 if let Some(at) = at {
                     let inner = format!("{} {}", &arguments[at][2..], arguments[at + 1..].join(" "));
                     return self.text(inner.trim().trim_matches('"'));
                 }
             }
             "powershell" | "pwsh" => return self.powershell(&arguments),
+            "invoke-expression" | "iex"
+                if self.judge.rules.blocks_downloads()
+                    && (listed.as_deref() == Some("download") || is_download(&rest)) =>
+            {
+                return refuse(&DOWNLOAD_RUN);
+            }
+            "invoke-webrequest" | "iwr" | "invoke-restmethod" | "irm" => *listed = Some("download".to_owned()),
             "invoke-expression" | "iex" => return self.both(rest.trim_matches(['(', ')', '"', '\''])),
             "wmic" => {
                 let folded = rest.to_lowercase();
                 if folded.contains("shadowcopy") && folded.contains("delete") {
                     return refuse(&BACKUPS);
                 }
-                if folded.contains("os ") && ["shutdown", "reboot", "win32shutdown"].iter().any(|word| folded.contains(word)) {
+                if folded.contains("os ")
+                    && ["shutdown", "reboot", "win32shutdown"].iter().any(|word| folded.contains(word))
+                {
                     return refuse(&POWER);
                 }
                 if let Some((_, inner)) = folded.split_once("call create ") {
@@ -140,14 +147,19 @@ impl Reader<'_, '_> {
             "schtasks" | "forfiles" => {
                 let at = arguments.iter().position(|word| matches!(word.to_lowercase().as_str(), "/tr" | "/c"));
                 if let Some(inner) = at.and_then(|at| arguments.get(at + 1)) {
-                    let from = arguments.iter().position(|word| word.eq_ignore_ascii_case("/p")).and_then(|at| arguments.get(at + 1));
-                    let inner = inner.trim_matches('"').replace("@path", from.map_or("x", |from| from)).replace("@file", "x");
+                    let from = arguments
+                        .iter()
+                        .position(|word| word.eq_ignore_ascii_case("/p"))
+                        .and_then(|at| arguments.get(at + 1));
+                    let inner =
+                        inner.trim_matches('"').replace("@path", from.map_or("x", |from| from)).replace("@file", "x");
                     return self.text(&inner);
                 }
             }
             "del" | "erase" => {
                 let recursive = is(&["/s"]) || arguments.iter().any(|a| a.to_lowercase().starts_with("-r"));
-                let everything = recursive && arguments.iter().any(|a| matches!(a.as_str(), "*" | "*.*" | ".\\*" | ".\\*.*"));
+                let everything =
+                    recursive && arguments.iter().any(|a| matches!(a.as_str(), "*" | "*.*" | ".\\*" | ".\\*.*"));
                 if everything || arguments.iter().any(|a| is_tree(a)) {
                     return refuse(&REMOVE_DRIVE);
                 }
@@ -157,12 +169,15 @@ impl Reader<'_, '_> {
                 self.registry_item(&name, &arguments)?;
                 // What `rm` and `rmdir` mean with other paths is for the other reader to say.
                 let is_ours = |a: &&String| !matches!(name.as_str(), "rm" | "rmdir") || a.contains(['\\', ':']);
-                if arguments.iter().filter(is_ours).any(|a| is_tree(a)) || listed.is_some() {
+                if arguments.iter().filter(is_ours).any(|a| is_tree(a))
+                    || listed.as_deref().is_some_and(|listed| listed != "download")
+                {
                     return refuse(&REMOVE_DRIVE);
                 }
             }
             "get-childitem" | "gci" | "dir" | "ls" | "get-item" | "gi" => {
-                let narrows = arguments.iter().any(|a| matches!(a.to_lowercase().as_str(), "-filter" | "-include" | "-name"));
+                let narrows =
+                    arguments.iter().any(|a| matches!(a.to_lowercase().as_str(), "-filter" | "-include" | "-name"));
                 *listed = arguments.iter().find(|a| is_tree(a)).filter(|_| !narrows).cloned();
             }
             "foreach-object" | "foreach" | "%" | "where-object" | "where" | "?" | "sort-object" | "select-object" => {
@@ -178,7 +193,9 @@ impl Reader<'_, '_> {
                     return refuse(&REMOVE_DRIVE);
                 }
             }
-            "robocopy" if is(&["/mir", "/purge"]) && arguments.get(1).is_some_and(|to| is_tree(to)) => return refuse(&REMOVE_DRIVE),
+            "robocopy" if is(&["/mir", "/purge"]) && arguments.get(1).is_some_and(|to| is_tree(to)) => {
+                return refuse(&REMOVE_DRIVE);
+            }
             "format" if arguments.iter().any(|a| is_drive(a)) => return refuse(&DISK_FORMAT),
             "format-volume" | "clear-disk" | "initialize-disk" | "reset-physicaldisk" => return refuse(&DISK_FORMAT),
             "diskpart" | "remove-partition" | "new-partition" | "resize-partition" | "set-disk" | "set-partition" => {
@@ -200,7 +217,8 @@ impl Reader<'_, '_> {
             "vssadmin" if is(&["delete", "resize"]) => return refuse(&BACKUPS),
             "wbadmin" if is(&["delete"]) || is(&["disable"]) => return refuse(&BACKUPS),
             "remove-wmiobject" | "remove-ciminstance" | "rwmi" | "rcim" => {
-                if raw.iter().any(|word| word.to_lowercase().contains("shadow")) || listed.as_deref() == Some("shadow") {
+                if raw.iter().any(|word| word.to_lowercase().contains("shadow")) || listed.as_deref() == Some("shadow")
+                {
                     return refuse(&BACKUPS);
                 }
             }
@@ -219,20 +237,24 @@ impl Reader<'_, '_> {
                     return refuse(&BOOT_SETTINGS);
                 }
             }
-            "bootsect" | "bootrec" | "reagentc" if is(&["/nt60", "/nt52", "/fixmbr", "/mbr", "/disable"]) => return refuse(&BOOT_SETTINGS),
+            "bootsect" | "bootrec" | "reagentc" if is(&["/nt60", "/nt52", "/fixmbr", "/mbr", "/disable"]) => {
+                return refuse(&BOOT_SETTINGS);
+            }
             "takeown" | "icacls" | "cacls" | "xcacls" => {
                 let deep = is(&["/r", "/t"]);
                 if deep && arguments.iter().any(|a| is_tree(a)) {
                     return refuse(&TREE_RIGHTS);
                 }
             }
-            "type" | "get-content" | "gc" | "copy" | "copy-item" | "cpi" | "xcopy" | "certutil" | "select-string" | "sls" | "findstr"
-            | "procdump" | "procdump64" | "rundll32" | "ntdsutil" | "compress-archive" | "esentutl" | "mimikatz" | "lazagne" | "vaultcmd"
-            | "invoke-mimikatz" | "sekurlsa" => {
+            "type" | "get-content" | "gc" | "copy" | "copy-item" | "cpi" | "xcopy" | "certutil" | "select-string"
+            | "sls" | "findstr" | "procdump" | "procdump64" | "rundll32" | "ntdsutil" | "compress-archive"
+            | "esentutl" | "mimikatz" | "lazagne" | "vaultcmd" | "invoke-mimikatz" | "sekurlsa" => {
                 let plain: Vec<String> = arguments.iter().map(|a| a.replace('\\', "/")).collect();
                 self.judge.vector(&name, &plain)?;
             }
-            "cat" | "more" | "cp" | "less" | "scp" | "curl" | "tar" | "7z" | "base64" | "notepad" if rest.contains('\\') => {
+            "cat" | "more" | "cp" | "less" | "scp" | "curl" | "tar" | "7z" | "base64" | "notepad"
+                if rest.contains('\\') =>
+            {
                 let plain: Vec<String> = arguments.iter().map(|a| a.replace('\\', "/")).collect();
                 self.judge.vector(if name == "notepad" { "cat" } else { &name }, &plain)?;
             }
@@ -257,7 +279,8 @@ impl Reader<'_, '_> {
             }
         }
         if folded.starts_with('[') && folded.contains("file]::readall") {
-            let target = text.split(['(', ')']).nth(1).unwrap_or("").trim().trim_matches(['"', '\'']).replace('\\', "/");
+            let target =
+                text.split(['(', ')']).nth(1).unwrap_or("").trim().trim_matches(['"', '\'']).replace('\\', "/");
             self.judge.vector("cat", &[target])?;
         }
         if folded.starts_with("(get-wmiobject") && folded.contains("shutdown") {
@@ -313,7 +336,17 @@ impl Reader<'_, '_> {
             if "file".starts_with(option) {
                 return Ok(());
             }
-            let takes = ["executionpolicy", "ep", "ex", "windowstyle", "w", "version", "inputformat", "outputformat", "configurationname"];
+            let takes = [
+                "executionpolicy",
+                "ep",
+                "ex",
+                "windowstyle",
+                "w",
+                "version",
+                "inputformat",
+                "outputformat",
+                "configurationname",
+            ];
             at += usize::from(takes.iter().any(|name| *name == option || option.len() > 1 && name.starts_with(option)));
         }
         let text = arguments.get(at..).unwrap_or_default().join(" ");
@@ -342,8 +375,12 @@ impl Reader<'_, '_> {
                 b'$' => {
                     let braces = after.strip_prefix('{');
                     let body = braces.unwrap_or(after);
-                    let end = body.find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | ':')).unwrap_or(body.len());
-                    (&body[..end], if braces.is_some() { body[end..].strip_prefix('}').unwrap_or("") } else { &body[end..] })
+                    let end =
+                        body.find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | ':')).unwrap_or(body.len());
+                    (
+                        &body[..end],
+                        if braces.is_some() { body[end..].strip_prefix('}').unwrap_or("") } else { &body[end..] },
+                    )
                 }
                 mark => match after.split_once(mark as char) {
                     Some((name, tail)) if !name.is_empty() && !name.contains(' ') => (name, tail),
@@ -389,7 +426,13 @@ impl Reader<'_, '_> {
         let Some(cut) = cut else { return Some(value) };
         let chars: Vec<char> = value.chars().collect();
         let mut numbers = cut.split(',').map(|number| number.trim().parse::<i64>().unwrap_or(0));
-        let place = |number: i64| if number < 0 { chars.len().saturating_sub(number.unsigned_abs() as usize) } else { (number as usize).min(chars.len()) };
+        let place = |number: i64| {
+            if number < 0 {
+                chars.len().saturating_sub(number.unsigned_abs() as usize)
+            } else {
+                (number as usize).min(chars.len())
+            }
+        };
         let from = place(numbers.next().unwrap_or(0));
         let to = match numbers.next() {
             Some(length) if length >= 0 => (from + length as usize).min(chars.len()),
@@ -400,135 +443,10 @@ impl Reader<'_, '_> {
     }
 }
 
-/// The names of commands that may follow a condition.
-fn is_known(name: &str) -> bool {
-    matches!(name, "del" | "erase" | "rd" | "rmdir" | "format" | "shutdown" | "reg" | "cmd" | "powershell" | "start" | "call" | "remove-item")
-}
-
-fn is_start_switch(word: &str) -> bool {
-    matches!(word.to_lowercase().as_str(), "/b" | "/wait" | "/min" | "/max" | "\"\"" | "/high" | "/low" | "/realtime" | "/d")
-}
-
-fn is_drive(word: &str) -> bool {
-    let word = word.trim_matches('"').as_bytes();
-    matches!(word, [letter, b':'] | [letter, b':', b'\\' | b'/'] if letter.is_ascii_alphabetic())
-}
-
-/// `HKEY_LOCAL_MACHINE` and `HKLM:` in one form.
-fn hive(key: &str) -> String {
-    let key = key.trim_matches(['"', '\'']).to_lowercase().replace('/', "\\").replace(":\\", "\\");
-    let key = key.strip_suffix(':').map_or(key.clone(), str::to_owned);
-    [("hkey_local_machine", "hklm"), ("hkey_current_user", "hkcu"), ("hkey_classes_root", "hkcr"), ("hkey_users", "hku"), ("hkey_current_config", "hkcc")]
-        .into_iter()
-        .fold(key, |key, (long, short)| key.replace(long, short))
-}
-
-/// A drive, a home, or a folder that Windows lives in; also as an item of a list.
-fn is_tree(target: &str) -> bool {
-    target.split(',').any(|target| {
-        let target = target.trim_matches(['"', '\'', '(', ')', ' ']).replace('\\', "/").to_lowercase();
-        let target = target.trim_start_matches("//?/");
-        let bytes = target.as_bytes();
-        let (has_drive, rest) = match bytes {
-            [letter, b':', ..] if letter.is_ascii_alphabetic() => (true, &target[2..]),
-            _ => (false, target),
-        };
-        // Without a drive only what begins at its root, and a switch begins the same way.
-        let is_switch = rest.len() == 2 && rest.as_bytes()[1].is_ascii_alphanumeric();
-        let is_rooted = rest.starts_with('/') && (has_drive || !is_switch) || has_drive && rest.is_empty();
-        let mut names: Vec<&str> = Vec::new();
-        for name in rest.split('/') {
-            match name {
-                "" | "." => {}
-                ".." => {
-                    names.pop();
-                }
-                name => names.push(name),
-            }
-        }
-        let was_everything = names.last().is_some_and(|name| is_everything(name));
-        while names.last().is_some_and(|name| is_everything(name)) {
-            names.pop();
-        }
-        match names.as_slice() {
-            _ if !is_rooted => false,
-            [] => has_drive || target == "/" || was_everything,
-            _ if !has_drive && !matches!(names[0], "windows" | "users" | "program files") => false,
-            ["windows" | "users" | "program files" | "program files (x86)" | "programdata" | "boot" | "recovery" | "documents and settings"] => true,
-            ["system volume information", ..] | ["users", _] => true,
-            ["windows", "system32" | "syswow64" | "system" | "winsxs" | "boot" | "fonts"] => true,
-            ["windows", "system32", "config" | "drivers"] => true,
-            _ => false,
-        }
-    })
-}
-
-/// Cuts a text into commands and their words.
-fn commands(text: &str) -> Vec<Command> {
-    let text = text.replace("'+'", "").replace("\"+\"", "").replace("' + '", "").replace("\" + \"", "");
-    let (mut all, mut now, mut word) = (Vec::new(), Command::default(), String::new());
-    let mut quote: Option<char> = None;
-    // Brackets of a construct whose inside is read with it.
-    let mut nested = 0_usize;
-    let mut chars = text.chars().peekable();
-    let end_word = |now: &mut Command, word: &mut String| {
-        if !word.is_empty() {
-            now.words.push(std::mem::take(word));
-        }
-    };
-    while let Some(c) = chars.next() {
-        match c {
-            _ if quote == Some(c) => quote = None,
-            _ if quote.is_some() => word.push(c),
-            '"' | '\'' => quote = Some(c),
-            '^' => word.extend(chars.next().filter(|c| !matches!(c, '\r' | '\n'))),
-            '`' => {
-                if let Some(next) = chars.next() {
-                    word.push(next);
-                }
-            }
-            '(' | '{' if holds(&now, &word) || nested > 0 => {
-                nested += 1;
-                word.push(c);
-            }
-            ')' | '}' if nested > 0 => {
-                nested -= 1;
-                word.push(c);
-                if nested == 0 && !matches!(now.words.first().map(String::as_str), Some("for" | "FOR" | "For")) {
-                    end_word(&mut now, &mut word);
-                }
-            }
-            '&' | '|' | ';' | '\n' if nested == 0 => {
-                end_word(&mut now, &mut word);
-                let is_pipe = c == '|' && chars.peek() != Some(&'|');
-                while chars.peek() == Some(&c) {
-                    chars.next();
-                }
-                if !now.words.is_empty() {
-                    all.push(std::mem::take(&mut now));
-                }
-                now.is_piped = is_pipe;
-            }
-            '(' | '{' if now.words.is_empty() && word.is_empty() => {}
-            ')' | '}' if now.words.is_empty() => {}
-            ' ' | '\t' | '\r' => end_word(&mut now, &mut word),
-            '=' if now.words.is_empty() && word.starts_with('$') => {
-                end_word(&mut now, &mut word);
-                now.words.push("=".to_owned());
-            }
-            _ => word.push(c),
-        }
-    }
-    end_word(&mut now, &mut word);
-    if !now.words.is_empty() {
-        all.push(now);
-    }
-    all
-}
-
-/// The command takes a bracket as its argument.
-fn holds(now: &Command, word: &str) -> bool {
-    let first = now.words.first().map_or(word, String::as_str).to_lowercase();
-    matches!(first.as_str(), "for" | "foreach" | "foreach-object" | "%" | "where-object" | "where" | "?" | "iex" | "invoke-expression" | "powershell" | "pwsh")
-        || first.starts_with('[')
+/// The text of an expression fetches something.
+fn is_download(text: &str) -> bool {
+    let folded = text.to_lowercase();
+    ["downloadstring", "invoke-webrequest", "invoke-restmethod", "iwr ", "irm ", "curl "]
+        .iter()
+        .any(|word| folded.contains(word))
 }

@@ -5,13 +5,16 @@
 
 use super::Verdict;
 use super::decode::{ansi_c, glob_matches};
-use super::judge::{Judge, Value};
+use super::judge::{Found, Judge, Value};
 use super::lexer::closing;
+use super::table::TOO_DEEP;
 
 /// Text that only the running shell would know.
 pub(super) const UNKNOWN: char = '\u{f8f0}';
 /// A home directory.
 pub(super) const HOME: char = '\u{f8f1}';
+/// The output of a download, where those may not be run.
+pub(super) const DOWNLOADED: char = '\u{f8f3}';
 /// Where an unquoted expansion separates words.
 const SPLIT: char = '\u{f8f2}';
 /// The marks above.
@@ -19,6 +22,8 @@ pub(super) const MARKS: std::ops::RangeInclusive<char> = '\u{f8f0}'..='\u{f8ff}'
 
 /// Words that one raw word may become.
 const MOST_FIELDS: usize = 64;
+/// Expansions inside of expansions that are looked into.
+const DEEPEST_EXPANSION: usize = 32;
 /// The longest text that a word may become.
 const LONGEST_FIELD: usize = 1 << 16;
 
@@ -65,7 +70,8 @@ impl Judge<'_> {
         let mut texts = vec![String::new()];
         let mut at = 0;
         if let Some(rest) = raw.strip_prefix('~') {
-            let user = rest.bytes().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')).count();
+            let user =
+                rest.bytes().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')).count();
             if matches!(rest.as_bytes().get(user), None | Some(b'/')) {
                 texts = vec![HOME.to_string()];
                 at = 1 + user;
@@ -143,6 +149,17 @@ impl Judge<'_> {
 
     /// An expansion that begins here; returns where it ends.
     fn expansion(&mut self, raw: &str, at: usize, quotes: Quotes, texts: &mut Vec<String>) -> Verdict<usize> {
+        // Expansions stand in one another; this is the one place that all of them pass.
+        if self.nesting >= DEEPEST_EXPANSION {
+            return Err(Found::new(&TOO_DEEP, "", &[]));
+        }
+        self.nesting += 1;
+        let end = self.expanded(raw, at, quotes, texts);
+        self.nesting -= 1;
+        end
+    }
+
+    fn expanded(&mut self, raw: &str, at: usize, quotes: Quotes, texts: &mut Vec<String>) -> Verdict<usize> {
         let rest = &raw[at + 1..];
         let past = |end: usize| (end + 1).min(raw.len());
         if raw[at..].starts_with('`') {
@@ -235,7 +252,9 @@ impl Judge<'_> {
         if is_path && matches!(operation.replace(' ', "").as_str(), ":0:1" | "%%[!/]*" | "%%[^/]*") {
             return Ok(vec!["/".to_owned()]);
         }
-        if is_path && (operation.starts_with("%%/") || operation.starts_with("//[!/]") || operation.starts_with("//[^/]")) {
+        if is_path
+            && (operation.starts_with("%%/") || operation.starts_with("//[!/]") || operation.starts_with("//[^/]"))
+        {
             return Ok(vec!["/".to_owned()]);
         }
         if operation.is_empty() || name == "IFS" {
@@ -292,7 +311,8 @@ fn operate(value: &str, operation: &str, operand: &str) -> String {
         ':' => {
             let mut numbers = operation[1..].split(':').map(|number| number.trim().parse::<i64>().unwrap_or(0));
             let from = numbers.next().unwrap_or(0);
-            let from = if from < 0 { count.saturating_sub(from.unsigned_abs() as usize) } else { (from as usize).min(count) };
+            let from =
+                if from < 0 { count.saturating_sub(from.unsigned_abs() as usize) } else { (from as usize).min(count) };
             let to = match numbers.next() {
                 Some(length) if length >= 0 => (from + length as usize).min(count),
                 Some(length) => count.saturating_sub(length.unsigned_abs() as usize).max(from),

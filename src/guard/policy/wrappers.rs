@@ -36,12 +36,11 @@ fn prefix_of(name: &str) -> Option<Prefix> {
         "doas" => prefix("uCa", &[], 0),
         "env" | "genv" => prefix("uC", &["unset", "chdir"], 0),
         "exec" => prefix("a", &[], 0),
-        "command" | "builtin" | "nohup" | "setsid" | "unbuffer" | "catchsegv" | "fakeroot" | "firejail" | "noglob" | "nocorrect"
-        | "chronic" | "ifne" | "dbus-run-session" | "linux32" | "linux64" | "valgrind" | "rlwrap" | "winpty" | "setpriv"
-        | "eatmydata" | "proxychains" | "proxychains4" | "torsocks" | "coproc" | "entr" | "call" | "then" | "do" | "else"
-        | "dotenv" | "direnv" | "mise" | "asdf" | "doppler" | "unshare" | "aa-exec" | "numactl" | "not" | "and" | "or" => {
-            prefix("", &["nice", "preserve"], 0)
-        }
+        "command" | "builtin" | "nohup" | "setsid" | "unbuffer" | "catchsegv" | "fakeroot" | "firejail" | "noglob"
+        | "nocorrect" | "chronic" | "ifne" | "dbus-run-session" | "linux32" | "linux64" | "valgrind" | "rlwrap"
+        | "winpty" | "setpriv" | "eatmydata" | "proxychains" | "proxychains4" | "torsocks" | "coproc" | "entr"
+        | "call" | "then" | "do" | "else" | "dotenv" | "direnv" | "mise" | "asdf" | "doppler" | "unshare"
+        | "aa-exec" | "numactl" | "not" | "and" | "or" => prefix("", &["nice", "preserve"], 0),
         "time" | "gtime" => prefix("fo", &["format", "output"], 0),
         "nice" => prefix("n", &["adjustment"], 0),
         "ionice" => prefix("cnpPu", &["class", "classdata"], 0),
@@ -57,7 +56,11 @@ fn prefix_of(name: &str) -> Option<Prefix> {
         "pkexec" => prefix("", &["user"], 0),
         "xvfb-run" => prefix("ensfp", &["server-args"], 0),
         "caffeinate" => prefix("tw", &[], 0),
-        "systemd-run" => prefix("pEMHuG", &["unit", "property", "uid", "gid", "setenv", "on-active", "slice", "working-directory"], 0),
+        "systemd-run" => prefix(
+            "pEMHuG",
+            &["unit", "property", "uid", "gid", "setenv", "on-active", "slice", "working-directory"],
+            0,
+        ),
         "systemd-inhibit" => prefix("", &["what", "who", "why", "mode"], 0),
         "busybox" | "toybox" | "npx" | "bunx" | "pnpx" | "uvx" => prefix("p", &["package"], 0),
         "wsl" => prefix("du", &["distribution", "user", "cd"], 0),
@@ -74,7 +77,12 @@ pub(super) fn inner(name: &str, arguments: &[String], input: Option<&str>) -> Op
     let joined = |words: &[String]| vec![Inner::Script(words.join(" "))];
     Some(match name {
         "eval" => joined(arguments),
-        "trap" => arguments.iter().find(|argument| *argument != "--").map(|text| Inner::Script(text.clone())).into_iter().collect(),
+        "trap" => arguments
+            .iter()
+            .find(|argument| *argument != "--")
+            .map(|text| Inner::Script(text.clone()))
+            .into_iter()
+            .collect(),
         "alias" => arguments
             .iter()
             .filter_map(|argument| argument.split_once('='))
@@ -95,19 +103,23 @@ pub(super) fn inner(name: &str, arguments: &[String], input: Option<&str>) -> Op
         "flock" => {
             let rest = after_options(arguments, "wE", &["timeout", "wait"]);
             match rest.get(1..).unwrap_or_default() {
-                [option, text, ..] if matches!(option.as_str(), "-c" | "--command") => vec![Inner::Script(text.clone())],
+                [option, text, ..] if matches!(option.as_str(), "-c" | "--command") => {
+                    vec![Inner::Script(text.clone())]
+                }
                 rest => vec![Inner::Vector(rest.to_vec())],
             }
         }
-        "script" => value_of(arguments, 'c', "command").map(|text| Inner::Script(text.to_owned())).into_iter().collect(),
+        "script" => {
+            value_of(arguments, 'c', "command").map(|text| Inner::Script(text.to_owned())).into_iter().collect()
+        }
         "xargs" | "gxargs" => vec![Inner::Vector(xargs(arguments, input))],
         "parallel" => parallel(arguments, input),
-        "docker" | "podman" | "nerdctl" | "docker-compose" | "kubectl" | "oc" | "lxc" | "incus" | "lxc-attach" | "limactl" => {
-            container(name, arguments)
-        }
+        "docker" | "podman" | "nerdctl" | "docker-compose" | "kubectl" | "oc" | "lxc" | "incus" | "lxc-attach"
+        | "limactl" => container(name, arguments),
         "tmux" | "screen" | "zellij" => multiplexer(arguments),
         "xterm" | "gnome-terminal" | "konsole" | "alacritty" | "kitty" | "urxvt" | "xfce4-terminal" | "wezterm" => {
-            let at = arguments.iter().position(|argument| matches!(argument.as_str(), "-e" | "--" | "-x" | "--command"));
+            let at =
+                arguments.iter().position(|argument| matches!(argument.as_str(), "-e" | "--" | "-x" | "--command"));
             match arguments.get(at? + 1..) {
                 Some([only]) => vec![Inner::Script(only.clone())],
                 Some(rest) => vec![Inner::Vector(rest.to_vec())],
@@ -118,7 +130,8 @@ pub(super) fn inner(name: &str, arguments: &[String], input: Option<&str>) -> Op
         "npm" | "pnpm" | "yarn" | "pipx" | "bun" | "poetry" | "uv" | "bundle" | "rye" | "hatch" | "nix" | "vagrant" => {
             // The scripts of a package have names of their own: `npm run halt` is none of ours.
             let runs_programs = !matches!(name, "npm" | "pnpm" | "yarn" | "bun");
-            let is_verb = |word: &str| matches!(word, "exec" | "dlx" | "--command" | "-c") || runs_programs && word == "run";
+            let is_verb =
+                |word: &str| matches!(word, "exec" | "dlx" | "--command" | "-c") || runs_programs && word == "run";
             let at = arguments.iter().position(|argument| is_verb(argument))?;
             let rest = &arguments[at + 1..];
             let rest = &rest[rest.iter().take_while(|argument| argument.starts_with('-')).count()..];
@@ -134,7 +147,9 @@ pub(super) fn inner(name: &str, arguments: &[String], input: Option<&str>) -> Op
             }
             vec![Inner::Script(text.to_owned())]
         }
-        "schtasks" => following_folded(arguments, "/tr").map(|text| Inner::Script(text.to_owned())).into_iter().collect(),
+        "schtasks" => {
+            following_folded(arguments, "/tr").map(|text| Inner::Script(text.to_owned())).into_iter().collect()
+        }
         "osascript" => osascript(arguments),
         _ => return None,
     })
@@ -162,14 +177,18 @@ pub(super) fn after_options<'a>(arguments: &'a [String], letters: &str, names: &
 fn prefixed(name: &str, arguments: &[String], prefix: &Prefix) -> Vec<Inner> {
     let only_looks = match name {
         "command" => arguments.iter().take_while(|a| a.starts_with('-')).any(|a| a.contains(['v', 'V'])),
-        "sudo" => arguments.iter().take_while(|a| a.starts_with('-')).any(|a| matches!(a.as_str(), "-l" | "-e" | "-v" | "-K" | "--list" | "--edit")),
+        "sudo" => arguments
+            .iter()
+            .take_while(|a| a.starts_with('-'))
+            .any(|a| matches!(a.as_str(), "-l" | "-e" | "-v" | "-K" | "--list" | "--edit")),
         _ => false,
     };
     if only_looks {
         return Vec::new();
     }
     if matches!(name, "env" | "genv")
-        && let Some(at) = arguments.iter().position(|a| a.starts_with("-S") || a.starts_with("--split-string") || a == "-vS")
+        && let Some(at) =
+            arguments.iter().position(|a| a.starts_with("-S") || a.starts_with("--split-string") || a == "-vS")
     {
         let text = match arguments[at].as_str() {
             "-S" | "--split-string" | "-vS" => "",
@@ -255,7 +274,11 @@ fn xargs(arguments: &[String], input: Option<&str>) -> Vec<String> {
         if rest.is_empty() { arguments.get(at + 1).map(String::as_str) } else { Some(rest) }
     });
     let replaced = replaced.or_else(|| arguments.iter().any(|a| a == "-i" || a == "--replace").then_some("{}"));
-    let rest = after_options(arguments, "InLPsdEa", &["max-args", "max-procs", "max-lines", "delimiter", "arg-file", "max-chars"]);
+    let rest = after_options(
+        arguments,
+        "InLPsdEa",
+        &["max-args", "max-procs", "max-lines", "delimiter", "arg-file", "max-chars"],
+    );
     let fields = || input.unwrap_or("").split([' ', '\n', '\t', '\0']).filter(|field| !field.is_empty()).take(64);
     match (replaced, input) {
         (Some(mark), Some(text)) => {
@@ -263,7 +286,9 @@ fn xargs(arguments: &[String], input: Option<&str>) -> Vec<String> {
             rest.iter().map(|word| word.replace(mark, line)).collect()
         }
         (Some(mark), None) => rest.iter().map(|word| word.replace(mark, &UNKNOWN.to_string())).collect(),
-        (None, _) => rest.iter().cloned().chain(fields().map(|field| field.trim_matches(['"', '\'']).to_owned())).collect(),
+        (None, _) => {
+            rest.iter().cloned().chain(fields().map(|field| field.trim_matches(['"', '\'']).to_owned())).collect()
+        }
     }
 }
 
@@ -291,10 +316,49 @@ fn parallel(arguments: &[String], input: Option<&str>) -> Vec<Inner> {
 
 /// Options of `docker run` and `exec` that take a value.
 const CONTAINER_OPTIONS: &[&str] = &[
-    "volume", "env", "publish", "workdir", "user", "name", "network", "net", "memory", "cpus", "entrypoint", "mount", "label",
-    "hostname", "add-host", "device", "env-file", "platform", "pull", "restart", "gpus", "shm-size", "tmpfs", "ulimit",
-    "volumes-from", "ipc", "pid", "cap-add", "cap-drop", "security-opt", "cidfile", "link", "dns", "userns", "runtime", "file",
-    "container", "namespace", "context", "index", "profile", "project-name", "project-directory",
+    "volume",
+    "env",
+    "publish",
+    "workdir",
+    "user",
+    "name",
+    "network",
+    "net",
+    "memory",
+    "cpus",
+    "entrypoint",
+    "mount",
+    "label",
+    "hostname",
+    "add-host",
+    "device",
+    "env-file",
+    "platform",
+    "pull",
+    "restart",
+    "gpus",
+    "shm-size",
+    "tmpfs",
+    "ulimit",
+    "volumes-from",
+    "ipc",
+    "pid",
+    "cap-add",
+    "cap-drop",
+    "security-opt",
+    "cidfile",
+    "link",
+    "dns",
+    "userns",
+    "runtime",
+    "file",
+    "container",
+    "namespace",
+    "context",
+    "index",
+    "profile",
+    "project-name",
+    "project-directory",
 ];
 
 fn container(name: &str, arguments: &[String]) -> Vec<Inner> {
@@ -313,7 +377,9 @@ fn container(name: &str, arguments: &[String]) -> Vec<Inner> {
     let after = after_options(rest, "vepwumlhac", CONTAINER_OPTIONS);
     let options = &rest[..rest.len() - after.len()];
     let mut command = after.get(1..).unwrap_or_default().to_vec();
-    if let Some(entry) = following(options, "--entrypoint").or_else(|| options.iter().find_map(|o| o.strip_prefix("--entrypoint="))) {
+    if let Some(entry) =
+        following(options, "--entrypoint").or_else(|| options.iter().find_map(|o| o.strip_prefix("--entrypoint=")))
+    {
         command.insert(0, entry.to_owned());
     }
     // What is mounted from the machine is the machine's.
@@ -330,7 +396,11 @@ fn container(name: &str, arguments: &[String]) -> Vec<Inner> {
             let to = to.split(':').next().unwrap_or("").trim_end_matches('/').to_owned();
             if (from.starts_with('/') || from.starts_with(HOME)) && to.len() > 1 {
                 let from = from.trim_end_matches('/');
-                command = command.iter().map(|word| word.replace(&to, from)).map(|word| if word.is_empty() { "/".into() } else { word }).collect();
+                command = command
+                    .iter()
+                    .map(|word| word.replace(&to, from))
+                    .map(|word| if word.is_empty() { "/".into() } else { word })
+                    .collect();
             }
         }
     }
@@ -339,8 +409,22 @@ fn container(name: &str, arguments: &[String]) -> Vec<Inner> {
 
 fn multiplexer(arguments: &[String]) -> Vec<Inner> {
     const RUNS: [&str; 16] = [
-        "new-session", "new", "new-window", "neww", "split-window", "splitw", "run-shell", "run", "respawn-pane", "respawnp",
-        "if-shell", "display-popup", "popup", "send-keys", "send", "stuff",
+        "new-session",
+        "new",
+        "new-window",
+        "neww",
+        "split-window",
+        "splitw",
+        "run-shell",
+        "run",
+        "respawn-pane",
+        "respawnp",
+        "if-shell",
+        "display-popup",
+        "popup",
+        "send-keys",
+        "send",
+        "stuff",
     ];
     let is_key = |word: &&String| matches!(word.as_str(), "Enter" | "C-m" | "C-j" | "KPEnter");
     let at = arguments.iter().position(|argument| RUNS.contains(&argument.as_str()));
@@ -361,7 +445,8 @@ fn git(arguments: &[String]) -> Option<Vec<Inner>> {
     if let Some(text) = alias {
         return Some(vec![Inner::Script(text)]);
     }
-    let verb = arguments.iter().position(|a| matches!(a.as_str(), "submodule" | "bisect" | "rebase" | "filter-branch"))?;
+    let verb =
+        arguments.iter().position(|a| matches!(a.as_str(), "submodule" | "bisect" | "rebase" | "filter-branch"))?;
     let rest = &arguments[verb + 1..];
     match arguments[verb].as_str() {
         "submodule" => following(rest, "foreach").map(|_| {
@@ -387,14 +472,17 @@ fn osascript(arguments: &[String]) -> Vec<Inner> {
 
 /// What `find` does to what it finds.
 pub(super) fn find(arguments: &[String]) -> (Vec<Inner>, String) {
-    let starts = arguments.iter().position(|a| a.starts_with('-') && !matches!(a.as_str(), "-L" | "-H" | "-P") || a == "(" || a == "!");
+    let starts = arguments
+        .iter()
+        .position(|a| a.starts_with('-') && !matches!(a.as_str(), "-L" | "-H" | "-P") || a == "(" || a == "!");
     let (paths, tests) = arguments.split_at(starts.unwrap_or(arguments.len()));
     let paths: Vec<&str> = paths.iter().map(String::as_str).filter(|path| !path.starts_with('-')).collect();
     let paths = if paths.is_empty() { vec!["."] } else { paths };
     let mut narrow = None;
     for (at, test) in tests.iter().enumerate() {
         let is_negated = at > 0 && matches!(tests[at - 1].as_str(), "!" | "-not");
-        let by_name = matches!(test.as_str(), "-name" | "-iname" | "-path" | "-ipath" | "-wholename" | "-regex" | "-iregex");
+        let by_name =
+            matches!(test.as_str(), "-name" | "-iname" | "-path" | "-ipath" | "-wholename" | "-regex" | "-iregex");
         if by_name && !is_negated {
             let pattern = tests.get(at + 1).map_or("", String::as_str);
             if !is_everything(pattern) {

