@@ -272,6 +272,8 @@ fn what_real_programs_ask_secretly_is_hidden() {
         ("/bin/sh", "stty -echo; printf 'Ask: '; read -r X; stty echo; echo ${#X}", "Ask: "),
         ("zsh", "read -s 'X?Ask: '; echo ${#X}", "Ask: "),
         ("/bin/bash", raw, "Password: "),
+        ("/bin/bash", "bash -c 'read -s -n 11 -p \"PIN: \" X; echo ${#X}'", "PIN: "),
+        ("fish", "read -s -P 'Password: ' X; echo (string length $X)", "Password: "),
     ] {
         let id = server.done("create", json!({ "shell": shell }))["session_id"].as_str().expect("an id").to_owned();
         server.done("talk", json!({ "session_id": id, "command": "echo ready" }));
@@ -289,6 +291,24 @@ fn what_real_programs_ask_secretly_is_hidden() {
         let commands: Vec<&str> =
             typed["events"].as_array().expect("events").iter().filter_map(|event| event["command"].as_str()).collect();
         assert_eq!(commands, ["echo afterwards", "[hidden input, 11 chars]", command], "{shell}");
+        server.done("kill", json!({ "session_id": id }));
+    }
+}
+
+/// Line editors switch the echo off as well, because they draw what is typed themselves.
+#[test]
+fn what_is_shown_is_recorded_as_it_is() {
+    let server = Server::start();
+    for (command, question) in [("python3 -q", ">>>"), ("read -e -p 'Name: ' X", "Name:"), ("cat", "cat")] {
+        let (id, _) = server.create();
+        server.done("talk", json!({ "session_id": id, "command": "echo ready" }));
+        let marker = server.done("term_read", json!({ "session_id": id, "max_lines": 0 }))["marker_id"].clone();
+        server.done("send_line", json!({ "session_id": id, "data": command }));
+        let asked = json!({ "session_id": id, "text": question, "marker_id": marker, "timeout_ms": 30_000 });
+        assert_eq!(server.done("wait", asked)["timed_out"], false, "{command}");
+        server.done("send_line", json!({ "session_id": id, "data": "open sesame" }));
+        let typed = get(&server, &format!("events?action=send_line&session_id={id}"));
+        assert_eq!(typed["events"][0]["command"], "open sesame", "{command}");
         server.done("kill", json!({ "session_id": id }));
     }
 }
