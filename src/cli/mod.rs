@@ -17,6 +17,7 @@ mod mcp_config;
 mod open;
 mod print;
 mod progress;
+mod record;
 mod remote;
 mod replay;
 mod run;
@@ -25,6 +26,7 @@ mod serve;
 mod sessions;
 mod status;
 mod talk;
+mod tty;
 
 use std::future::Future;
 use std::process::ExitCode;
@@ -67,6 +69,8 @@ enum Command {
     Mcp(mcp::McpArguments),
     /// Run a program in a terminal of its own and print what it showed; needs no server.
     Run(run::RunArguments),
+    /// Run a program in this terminal and record it as an asciicast; needs no server.
+    Record(record::RecordArguments),
     /// List the sessions of a server.
     List(sessions::ListArguments),
     /// Start a session; prints its id.
@@ -166,6 +170,7 @@ fn carry_out(command: Command) -> Result<Outcome, Failure> {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Mcp(arguments) => mcp::run(arguments),
         Command::Run(arguments) => run::run(&arguments),
+        Command::Record(arguments) => record::run(&arguments),
         Command::List(arguments) => ask(sessions::list(arguments)),
         Command::Create(arguments) => ask(sessions::create(arguments)),
         Command::Talk(arguments) => ask(talk::talk(arguments)),

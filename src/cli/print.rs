@@ -40,6 +40,11 @@ pub(super) fn text(text: &str) -> io::Result<()> {
     }
 }
 
+/// Standard output is a terminal.
+pub(super) fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
 /// Writes bytes as they are.
 pub(super) fn bytes(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();

@@ -1,6 +1,6 @@
 //! `kpty run`: a program in a terminal of its own, in one go and without a server.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -79,7 +79,8 @@ impl End {
 }
 
 pub(super) fn run(arguments: &RunArguments) -> std::result::Result<Outcome, Failure> {
-    let new = new_session(arguments)?;
+    let RunArguments { command, cols, rows, cwd, .. } = arguments;
+    let new = new_session(command, (*cols, *rows), cwd.as_deref())?;
     let runtime = super::threaded_runtime()?;
     let timeout = arguments.timeout.unwrap_or(FOREVER);
     let began = Instant::now();
@@ -103,12 +104,17 @@ pub(super) fn run(arguments: &RunArguments) -> std::result::Result<Outcome, Fail
     Ok(Outcome::Code(end.exit_code()))
 }
 
-fn new_session(arguments: &RunArguments) -> Result<NewSession> {
+/// A program in a terminal of its own; of a size that is not given, the settings'.
+pub(super) fn new_session(
+    command: &[String],
+    (cols, rows): (Option<u16>, Option<u16>),
+    cwd: Option<&Path>,
+) -> Result<NewSession> {
     let config = Config::from_env()?;
-    let [program, args @ ..] = arguments.command.as_slice() else {
+    let [program, args @ ..] = command else {
         return Err(Error::Usage("name a program to run".to_owned()));
     };
-    let cwd = match &arguments.cwd {
+    let cwd = match cwd {
         Some(cwd) => std::path::absolute(cwd).map_err(|cause| Error::file("find", cwd, cause))?,
         None => std::env::current_dir().map_err(|cause| Error::file("find", ".".as_ref(), cause))?,
     };
@@ -116,7 +122,7 @@ fn new_session(arguments: &RunArguments) -> Result<NewSession> {
         shell: program.clone(),
         args: args.to_vec(),
         cwd,
-        size: Size::new(arguments.cols.unwrap_or(config.size.cols()), arguments.rows.unwrap_or(config.size.rows()))?,
+        size: Size::new(cols.unwrap_or(config.size.cols()), rows.unwrap_or(config.size.rows()))?,
         env: Vec::new(),
         pager: false,
         owner: Owner::default(),

@@ -1,14 +1,23 @@
 //! Captured terminal streams: bytes with a size, or an asciicast with times and resizes.
 //!
-//! Owns reading them from disk; refuses to interpret their bytes, which is the emulator's part.
+//! Owns reading them from disk and writing them there; refuses to interpret their bytes, which is the emulator's part.
 
 mod cast;
+mod mask;
+mod paint;
+mod recorder;
+mod shelf;
+mod writer;
 
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use kpty_emulator::Size;
+
+pub use paint::paint;
+pub use recorder::{DEFAULT_MAX_BYTES, Echo, End, MAX_BYTES_CAP, Options, Recorder, Status, Tap};
+pub use shelf::{MAX_FILES, MAX_RUNNING, Shelf, make_folder};
 
 use crate::error::{Error, Result};
 

@@ -192,6 +192,9 @@ impl Server {
         let Self { listener, address, bridge, elsewhere, policy, store, announcement, state_dir } = self;
         let policy = Arc::new(policy);
         let saver = store.map(|(store, restored)| start_saving(&tools, store, restored));
+        if let Some(folder) = &state_dir {
+            tools.shelf().open(folder.join("recordings"));
+        }
         start_recording(&tools, state_dir.clone(), saver.as_ref(), address);
         let pending = tools.config().project_root.join(PENDING_FOLDER);
         let gate = mcp::gate(tools.clone(), &Folders { state: state_dir, pending: Some(pending) });

@@ -43,7 +43,7 @@ impl Session {
 }
 
 impl Terminal {
-    fn masked_screen(&mut self) -> MaskedScreen {
+    pub(super) fn masked_screen(&mut self) -> MaskedScreen {
         let lines = self.emulator.screen_lines();
         let mut screen = self.emulator.screen();
         let (first, end) = (lines.first().copied().unwrap_or(0), lines.last().map_or(0, |last| last + 1));

@@ -18,6 +18,7 @@ mod masked;
 mod outbox;
 pub(crate) mod output;
 mod ready;
+mod record;
 mod ring;
 pub mod search;
 pub mod sentinel;
@@ -39,6 +40,7 @@ pub use commands::{Command, Evidence};
 pub use kill::{KillReport, kill_all};
 pub use masked::MaskedScreen;
 pub use output::Output;
+pub use record::WholeOutput;
 pub use spawn::{Integration, NewSession};
 pub use view::{Moment, View};
 
@@ -211,6 +213,7 @@ impl Session {
             return Err(self.exited(exit, None));
         }
         self.note_hidden(writer);
+        self.record_input(bytes);
         if writer == Writer::Other {
             let control = &self.shared.control;
             let may_wait = control.is_canonical() || control.foreground_group() == Some(control.pid());
@@ -256,7 +259,7 @@ impl Session {
         if let Some(exit) = self.exit() {
             return Err(self.exited(exit, None));
         }
-        self.shared.lock().emulator.resize(size);
+        self.shared.lock().resize(size);
         self.shared.publish(false);
         let problem = |error: std::io::Error| Error::Resize { session: self.id().clone(), problem: error.to_string() };
         self.shared.control.resize(size).map_err(problem)

@@ -14,6 +14,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use super::driver;
 use super::evidence::{MarkedShell, Phase};
 use super::integration::{self, IntegratedShell, Launch};
+use super::record::Tapped;
 use super::terminal::Terminal;
 use super::{Session, Shared, WRITE_QUEUE};
 use crate::error::{Error, Result};
@@ -21,6 +22,7 @@ use crate::guard::Redactor;
 use crate::ids::{SessionId, random_hex};
 use crate::model::Owner;
 use crate::pty::{self, Pty, SpawnSpec};
+use crate::recording::Tap;
 
 /// How long the start-up files stay when the shell never shows a prompt.
 const FILES_STAY: Duration = Duration::from_secs(60);
@@ -86,6 +88,15 @@ pub struct NewSession {
 impl Session {
     /// Starts the program and its driver.
     pub async fn spawn(new: NewSession) -> Result<Self> {
+        Self::spawn_with(new, None).await
+    }
+
+    /// The same, with a recording from the first byte on.
+    pub async fn spawn_recorded(new: NewSession, tap: Tap) -> Result<Self> {
+        Self::spawn_with(new, Some(tap)).await
+    }
+
+    async fn spawn_with(new: NewSession, tap: Option<Tap>) -> Result<Self> {
         let env = environment(&new);
         let problem = |problem: String| Error::Spawn { shell: new.shell.clone(), cwd: new.cwd.clone(), problem };
         let prepared = prepare(&new, &env).map_err(|error| problem(format!("no start-up files: {error}")))?;
@@ -107,6 +118,8 @@ impl Session {
         let redactor = Redactor::new(secret.clone());
         let is_fish = IntegratedShell::from_program(&new.shell) == Some(IntegratedShell::Fish);
         let shell = secret.map(|secret| MarkedShell::new(secret, is_fish));
+        let mut terminal = Terminal::new(new.size, new.ring_bytes, shell, redactor);
+        terminal.tapped = tap.map(Tapped::new);
         let (orders, inbox) = mpsc::channel(WRITE_QUEUE);
         let shared = Arc::new(Shared {
             id: SessionId::random(),
@@ -115,7 +128,7 @@ impl Session {
             cwd: new.cwd,
             owner: Mutex::new(new.owner),
             created_at: SystemTime::now(),
-            terminal: Mutex::new(Terminal::new(new.size, new.ring_bytes, shell, redactor)),
+            terminal: Mutex::new(terminal),
             outbox: Mutex::default(),
             left_over: Notify::new(),
             progress: watch::Sender::new(0),

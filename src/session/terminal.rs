@@ -13,6 +13,7 @@ use super::commands::{Command, CommandLog, Edge, Evidence, Point};
 use super::evidence::{MarkedShell, Phase};
 use super::marks::{Mark, Scanner};
 use super::output::{self, Output, Stretch};
+use super::record::Tapped;
 use super::ring::Ring;
 use crate::guard::Redactor;
 use crate::ids::CommandId;
@@ -65,6 +66,9 @@ pub(super) struct Terminal {
     /// A line editor with bracketed paste was seen.
     pub(super) has_line_editor: bool,
     pub(super) redactor: Arc<Redactor>,
+    /// A recording of it.
+    pub(super) tapped: Option<Tapped>,
+    pub(super) was_resized: bool,
     scanner: Scanner,
     epoch: Instant,
 }
@@ -84,6 +88,8 @@ impl Terminal {
             typed: TypedText::None,
             has_line_editor: false,
             redactor: Arc::new(redactor),
+            tapped: None,
+            was_resized: false,
             scanner: Scanner::default(),
             epoch: now,
         }
@@ -91,6 +97,7 @@ impl Terminal {
 
     /// Takes output of the program.
     pub(super) fn ingest(&mut self, bytes: &[u8], probe: &dyn Probe) -> Ingested {
+        self.tell_tap(bytes);
         let mut ingested = Ingested::default();
         let mut rest = bytes;
         while let Some((end, mark)) = self.scanner.next(rest) {
@@ -214,6 +221,14 @@ impl Terminal {
             self.finish(id, exit.status(), Evidence::ProcessExit, edge.clone());
         }
         self.exit = Some(exit);
+        self.close_tap();
+    }
+
+    /// Another window.
+    pub(super) fn resize(&mut self, size: Size) {
+        self.was_resized |= size != self.emulator.size();
+        self.emulator.resize(size);
+        self.resize_tap(size);
     }
 
     /// Somebody other than `talk` typed. A program in raw mode takes every key at once; otherwise what is typed may
@@ -241,7 +256,7 @@ impl Terminal {
 }
 
 /// Takes the marks out of raw output: they are not the command's. An OSC 133 without a key is somebody else's, and stays.
-fn without_marks(bytes: &[u8]) -> Vec<u8> {
+pub(super) fn without_marks(bytes: &[u8]) -> Vec<u8> {
     let (mut scanner, mut kept, mut from) = (Scanner::default(), Vec::new(), 0);
     while let Some((end, mark)) = scanner.next(&bytes[from..]) {
         let stretch = &bytes[from..from + end];

@@ -8,7 +8,7 @@ use crate::session::commands::MAX_COMMANDS;
 use kpty_emulator::{MAX_COLS, MAX_ROWS};
 
 /// One line or two for each action; a question mark marks what may be left out.
-const TEXTS: [(&str, &str); 21] = [
+const TEXTS: [(&str, &str); 22] = [
     ("help", "This page."),
     ("list", "All sessions; dead ones stay listed for a while with is_alive:false and their exit_code or signal."),
     (
@@ -68,6 +68,11 @@ const TEXTS: [(&str, &str); 21] = [
         "evidence",
         "A transcript to attach to a message: command_id? (the last one) or command_ids?, screen? true, max_chars?. \
          With intervention_type?, action_taken?, result? or attach? ([{type,…}]): a pack with evidence[].",
+    ),
+    (
+        "record",
+        "An asciicast of a session in the server's folder: op start|stop|status, name?, input? (what is typed too), raw? \
+         (secrets stay), max_bytes?; op save_fixture saves a folder for kpty replay --check.",
     ),
     ("resize", "Another window: session_id, cols, rows."),
     ("kill", "End a session and all in it: session_id, force? (for a leader's session)."),

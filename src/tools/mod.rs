@@ -17,6 +17,7 @@ mod list;
 mod owner;
 mod params;
 mod read;
+mod record;
 mod resize;
 mod resolve;
 mod schema;
@@ -33,6 +34,7 @@ mod verify;
 mod wait;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
@@ -46,6 +48,7 @@ use crate::error::{Error, Result};
 use crate::guard::Redactor;
 use crate::ids::SessionId;
 use crate::model::Role;
+use crate::recording::Shelf;
 use crate::registry::{Bounds, Located, Registry, Setup};
 use crate::session::Session;
 use crate::session::source::Source;
@@ -56,7 +59,7 @@ use params::Params;
 use typing::Typist;
 
 /// The names of all actions.
-pub const ACTIONS: [&str; 21] = [
+pub const ACTIONS: [&str; 22] = [
     "help",
     "list",
     "create",
@@ -71,6 +74,7 @@ pub const ACTIONS: [&str; 21] = [
     "search",
     "commands",
     "evidence",
+    "record",
     "resize",
     "kill",
     "resolve",
@@ -82,6 +86,9 @@ pub const ACTIONS: [&str; 21] = [
 
 /// What can be looked at without a record of it.
 const LOOKS: [&str; 2] = ["list", "term_read"];
+
+/// How long the ends of recordings are waited for when the sessions have ended.
+const RECORDING_PATIENCE: Duration = Duration::from_millis(400);
 
 /// What to use instead of `write`.
 const INSTEAD_OF_WRITE: [&str; 3] = [
@@ -112,6 +119,7 @@ pub struct Tools {
     bridges: Bridges,
     traffic: Emitter,
     typist: Typist,
+    shelf: Arc<Shelf>,
     /// For what belongs to no session.
     redactor: Arc<Redactor>,
 }
@@ -128,7 +136,8 @@ impl Tools {
         let redactor = audit::own_redactor(&config);
         let bridges = Bridges::default();
         let typist = Typist::new(config.policy.clone());
-        Self { config: Arc::new(config), registry, bridges, traffic: Emitter::new(), typist, redactor }
+        let (traffic, shelf) = (Emitter::new(), Arc::default());
+        Self { config: Arc::new(config), registry, bridges, traffic, typist, shelf, redactor }
     }
 
     /// The settings.
@@ -146,6 +155,11 @@ impl Tools {
         &self.traffic
     }
 
+    /// The recordings of sessions. Whoever runs the tools says where they go.
+    pub fn shelf(&self) -> &Shelf {
+        &self.shelf
+    }
+
     /// Masks what belongs to no session.
     pub fn redactor(&self) -> &Arc<Redactor> {
         &self.redactor
@@ -153,7 +167,13 @@ impl Tools {
 
     /// Kills all sessions. Returns those that would not die in time.
     pub async fn shutdown(&self) -> Vec<SessionId> {
-        self.registry.shutdown().await
+        let left = self.registry.shutdown().await;
+        let shelf = Arc::clone(&self.shelf);
+        let written = tokio::task::spawn_blocking(move || shelf.finish());
+        if tokio::time::timeout(RECORDING_PATIENCE, written).await.is_err() {
+            tracing::warn!("the disk is too slow: the end of a recording was not written");
+        }
+        left
     }
 
     /// Does what the arguments ask for.
@@ -199,6 +219,7 @@ impl Tools {
             "search" => fields(&search::Request::read(params, self)?.run().await?),
             "commands" => commands::Request::read(params, self)?.run().await,
             "evidence" => evidence::Request::read(params, self, caller)?.run().await,
+            "record" => fields(&record::Request::read(params, self)?.run().await?),
             "resize" => fields(&resize::Request::read(params, self)?.run()?),
             "kill" => fields(&kill::Request::read(params, self)?.run(&self.registry).await?),
             "resolve" => fields(&resolve::Request::read(params, self)?.run(&self.registry).await?),
@@ -260,6 +281,7 @@ fn known_params(action: &str) -> Option<&'static [&'static str]> {
         "search" => search::PARAMS,
         "commands" => commands::PARAMS,
         "evidence" => evidence::PARAMS,
+        "record" => record::PARAMS,
         "resize" => resize::PARAMS,
         "kill" => kill::PARAMS,
         "resolve" => resolve::PARAMS,

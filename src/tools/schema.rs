@@ -6,7 +6,7 @@ use super::params::{ACTION, AS_AGENT};
 use super::{ACTIONS, known_params};
 
 /// Name, type and meaning of every parameter of any action.
-const PARAMETERS: [(&str, &str, &str); 66] = [
+const PARAMETERS: [(&str, &str, &str); 69] = [
     ("session_id", "string", "The session, from create or list"),
     ("shell", "string", "create: the program; the server's default shell if not given"),
     ("args", "array", "create: arguments of the program"),
@@ -31,9 +31,12 @@ const PARAMETERS: [(&str, &str, &str); 66] = [
     ("sentinel", "string", "talk: the text that marks the end where nothing better is known"),
     ("timeout_ms", "integer", "how long to wait; 0 does not wait"),
     ("max_chars", "integer", "characters in the answer"),
-    ("raw", "boolean", "talk: all raw output that is kept, not only its end"),
+    ("raw", "boolean", "talk: all raw output that is kept, not only its end; record: secrets stay"),
+    ("op", "string", "record: start, stop, status or save_fixture"),
+    ("name", "string", "record: name of the file or folder"),
+    ("input", "boolean", "record: what is typed, too"),
     ("on_timeout", "string", "talk: leave, or interrupt to send Ctrl-C"),
-    ("max_bytes", "integer", "read: bytes of raw output"),
+    ("max_bytes", "integer", "read: bytes of raw output; record: bytes of the file"),
     ("mode", "string", "term_read: tail, viewport, delta, range or full; read: raw, viewport or tail"),
     ("max_lines", "integer", "term_read: lines; 0 only sets a marker"),
     ("merge_wrapped", "boolean", "term_read: join wrapped rows to lines"),

@@ -13,6 +13,7 @@ mod live;
 mod mcp;
 mod persistence;
 mod pty_http;
+mod record;
 mod register;
 mod registry;
 mod replay;

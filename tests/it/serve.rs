@@ -53,7 +53,7 @@ fn a_client_can_introduce_itself_and_see_the_tools() {
     assert_eq!((&schema["type"], &schema["required"]), (&json!("object"), &json!(["action"])));
     let actions: BTreeSet<&str> =
         schema["properties"]["action"]["enum"].as_array().expect("names").iter().filter_map(Value::as_str).collect();
-    let expected = "help list create send_line read talk run term_read screenshot resize kill write send_keys wait search commands \
+    let expected = "help list create send_line read talk run term_read screenshot record resize kill write send_keys wait search commands \
                     resolve send_line_to_agent adopt disown evidence";
     assert_eq!(actions, expected.split(' ').collect());
     for (name, property) in schema["properties"].as_object().expect("properties") {

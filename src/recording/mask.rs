@@ -1,0 +1,117 @@
+//! Secrets out of a stream of output, without holding it up for long.
+//!
+//! A secret is found where its line is whole. A program that draws writes no line ends, and a prompt waits without one,
+//! so what has been quiet for a while is let go, all but a word at its end that may go on. A word that is typed letter
+//! by letter is seen late for that, and a secret that a program itself breaks by moving the cursor is not found.
+
+use std::sync::Arc;
+
+use crate::guard::Redactor;
+
+/// Bytes that are held at most.
+const MOST_HELD: usize = 64 << 10;
+/// Bytes of a word at the end that are held on, at most.
+const LONGEST_WORD: usize = 8 << 10;
+
+/// Masks one direction of a session.
+pub(super) struct Mask {
+    /// None lets everything through.
+    redactor: Option<Arc<Redactor>>,
+    held: Vec<u8>,
+}
+
+impl Mask {
+    pub(super) fn new(redactor: Option<Arc<Redactor>>) -> Self {
+        Self { redactor, held: Vec::new() }
+    }
+
+    /// Something is held that [`Mask::quiet`] lets go.
+    pub(super) fn is_holding(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Takes a piece; returns the whole lines of all so far.
+    pub(super) fn push(&mut self, piece: &[u8]) -> Vec<u8> {
+        if self.redactor.is_none() {
+            return piece.to_vec();
+        }
+        self.held.extend_from_slice(piece);
+        let end = memchr::memrchr(b'\n', &self.held).map_or(0, |at| at + 1);
+        let end = if self.held.len() - end > MOST_HELD { self.word_start() } else { end };
+        self.release(end)
+    }
+
+    /// Nothing came for a while: all but an open word can go.
+    pub(super) fn quiet(&mut self) -> Vec<u8> {
+        self.release(self.word_start())
+    }
+
+    /// Nothing comes any more.
+    pub(super) fn finish(&mut self) -> Vec<u8> {
+        self.release(self.held.len())
+    }
+
+    /// Where the word begins that the held bytes end in.
+    fn word_start(&self) -> usize {
+        let goes_on = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-+/=.~%:".contains(byte);
+        let length = self.held.iter().rev().take_while(|byte| goes_on(byte)).count();
+        self.held.len() - if length > LONGEST_WORD { 0 } else { length }
+    }
+
+    fn release(&mut self, end: usize) -> Vec<u8> {
+        let Some(redactor) = &self.redactor else { return Vec::new() };
+        let mut shown: Vec<u8> = self.held.drain(..end).collect();
+        // What is no text is looked at as if its strange bytes were others, and kept as it is where nothing is found.
+        if let std::borrow::Cow::Owned(masked) = redactor.redact(&String::from_utf8_lossy(&shown)) {
+            shown = masked.into_bytes();
+        }
+        shown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mask() -> Mask {
+        Mask::new(Some(Arc::new(Redactor::new(["geheimnis-123".to_owned()]))))
+    }
+
+    #[test]
+    fn a_secret_in_pieces_is_found() {
+        let mut mask = mask();
+        let mut shown = Vec::new();
+        for piece in ["a geh", "eim", "nis-1", "23 b\r\nnext geheim"] {
+            shown.extend(mask.push(piece.as_bytes()));
+            shown.extend(mask.quiet());
+        }
+        assert!(mask.is_holding());
+        shown.extend(mask.push(b"nis-123"));
+        shown.extend(mask.finish());
+        assert_eq!(String::from_utf8_lossy(&shown), "a [REDACTED] b\r\nnext [REDACTED]");
+    }
+
+    #[test]
+    fn a_prompt_and_a_drawing_are_let_go_when_it_is_quiet() {
+        let mut mask = mask();
+        assert_eq!(mask.push(b"$ "), b"");
+        assert_eq!(mask.quiet(), b"$ ");
+        mask.push(b"\x1b[2;3H|");
+        assert_eq!(mask.quiet(), b"\x1b[2;3H|");
+        assert!(!mask.is_holding());
+    }
+
+    #[test]
+    fn what_is_held_has_a_bound_and_bytes_stay_bytes() {
+        let mut mask = mask();
+        let flood = [&b"x "[..]; 100_000].concat();
+        let mut shown = mask.push(&flood);
+        assert!(mask.held.len() <= MOST_HELD);
+        shown.extend(mask.push(b"\xff\xfe"));
+        shown.extend(mask.finish());
+        assert_eq!(shown, [&flood[..], b"\xff\xfe"].concat());
+        let mut open = Mask::new(None);
+        assert_eq!(open.push(b"geheimnis-123"), b"geheimnis-123");
+        assert!(!open.is_holding());
+    }
+}

@@ -1,0 +1,486 @@
+//! Recording a live session: a queue that never makes the session wait, and a thread that masks and writes.
+//!
+//! The queue has a bound. A session that says more than the disk takes loses its recording, not its speed: the
+//! recording ends there, with a note. Files are for their owner alone and never written over.
+
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use kpty_emulator::Size;
+
+use super::mask::Mask;
+use super::writer::{CastWriter, Kind};
+use crate::error::{Error, Result};
+use crate::guard::Redactor;
+
+/// Bytes that may wait to be written.
+const MOST_QUEUED: usize = 8 << 20;
+/// How long output must be quiet before what is held for masking is let go.
+const QUIET: Duration = Duration::from_millis(200);
+/// Bytes of a file at most, unless told.
+pub const DEFAULT_MAX_BYTES: u64 = 64 << 20;
+/// And at most.
+pub const MAX_BYTES_CAP: u64 = 1 << 30;
+
+/// How a recording is made.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The file; it must not be there.
+    pub path: PathBuf,
+    /// Masks secrets; none writes everything.
+    pub redactor: Option<Arc<Redactor>>,
+    /// What is typed, too.
+    pub input: bool,
+    /// The file ends before it is larger.
+    pub max_bytes: u64,
+    /// A name for people.
+    pub title: Option<String>,
+}
+
+/// Whoever watches a recording.
+pub type Echo = Box<dyn FnMut(&[u8]) + Send>;
+
+/// What a recording has come to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// The file.
+    pub path: PathBuf,
+    /// Bytes in it.
+    pub bytes: u64,
+    /// Why it ended; none while it goes on.
+    pub ended: Option<End>,
+}
+
+/// Why a recording ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It was asked to.
+    Stopped,
+    /// The session's program ended.
+    SessionEnded,
+    /// The file had its size.
+    TooLarge,
+    /// More came than could be written.
+    TooFast,
+    /// The disk said this.
+    Disk(String),
+}
+
+impl End {
+    /// The note at the end of the file; none where nothing is missing.
+    fn note(&self) -> Option<&'static str> {
+        match self {
+            Self::Stopped | Self::SessionEnded | Self::Disk(_) => None,
+            Self::TooLarge => Some("the recording ends here: it has the size that it may have"),
+            Self::TooFast => Some("the recording ends here: more came than could be written"),
+        }
+    }
+
+    /// A word for answers.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Stopped => "stopped",
+            Self::SessionEnded => "session_ended",
+            Self::TooLarge => "size_limit",
+            Self::TooFast => "too_fast",
+            Self::Disk(_) => "disk",
+        }
+    }
+}
+
+enum What {
+    Output(Vec<u8>),
+    Input(Vec<u8>),
+    Resize(Size),
+}
+
+#[derive(Default)]
+struct Queue {
+    events: VecDeque<(Duration, What)>,
+    bytes: usize,
+    end: Option<End>,
+}
+
+struct Shared {
+    queue: Mutex<Queue>,
+    ready: Condvar,
+    began: Instant,
+    input: bool,
+    is_masked: bool,
+    status: Mutex<Status>,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn status(&self) -> MutexGuard<'_, Status> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, size: usize, what: impl FnOnce() -> What) {
+        let at = self.began.elapsed();
+        let mut queue = self.lock();
+        if queue.end.is_some() {
+            return;
+        }
+        if queue.bytes + size > MOST_QUEUED {
+            queue.end = Some(End::TooFast);
+        } else {
+            queue.bytes += size;
+            queue.events.push_back((at, what()));
+        }
+        self.ready.notify_one();
+    }
+
+    fn end(&self, end: End) {
+        self.lock().end.get_or_insert(end);
+        self.ready.notify_one();
+    }
+}
+
+/// The end of a recording that a session holds; clones are the same.
+#[derive(Clone)]
+pub struct Tap {
+    shared: Arc<Shared>,
+}
+
+impl Tap {
+    /// The program wrote this.
+    pub fn output(&self, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            self.shared.push(bytes.len(), || What::Output(bytes.to_vec()));
+        }
+    }
+
+    /// Somebody typed this. It is dropped where input is not recorded.
+    pub fn input(&self, bytes: &[u8]) {
+        if self.shared.input && !bytes.is_empty() {
+            self.shared.push(bytes.len(), || What::Input(bytes.to_vec()));
+        }
+    }
+
+    /// What is typed is recorded.
+    pub fn wants_input(&self) -> bool {
+        self.shared.input
+    }
+
+    /// Secrets are masked.
+    pub fn is_masked(&self) -> bool {
+        self.shared.is_masked
+    }
+
+    /// The window changed.
+    pub fn resize(&self, size: Size) {
+        self.shared.push(0, || What::Resize(size));
+    }
+
+    /// The session's program ended.
+    pub fn session_ended(&self) {
+        self.shared.end(End::SessionEnded);
+    }
+
+    /// Nothing more is taken.
+    pub fn is_over(&self) -> bool {
+        self.shared.lock().end.is_some()
+    }
+}
+
+/// A recording, for whoever started it.
+pub struct Recorder {
+    shared: Arc<Shared>,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl Recorder {
+    /// Makes the file. What the tap is told from now on goes into it.
+    pub fn start(options: Options, size: Size) -> Result<(Self, Tap)> {
+        Self::start_with(options, size, None)
+    }
+
+    /// The same for somebody who watches: `echo` gets the output as it is.
+    pub fn start_with(options: Options, size: Size, echo: Option<Echo>) -> Result<(Self, Tap)> {
+        let file = create(&options.path).map_err(|cause| Error::file("create", &options.path, cause))?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let writer = CastWriter::new(file, size, now, options.title.as_deref())
+            .map_err(|cause| Error::file("write", &options.path, cause))?;
+        let status = Status { path: options.path.clone(), bytes: writer.bytes, ended: None };
+        let shared = Arc::new(Shared {
+            queue: Mutex::default(),
+            ready: Condvar::new(),
+            began: Instant::now(),
+            input: options.input,
+            is_masked: options.redactor.is_some(),
+            status: Mutex::new(status),
+        });
+        let job = Job {
+            shared: Arc::clone(&shared),
+            writer,
+            output: Mask::new(options.redactor.clone()),
+            input: Mask::new(options.redactor),
+            max_bytes: options.max_bytes,
+            held_since: None,
+            echo,
+        };
+        let thread = std::thread::Builder::new().name("recorder".to_owned());
+        let thread = thread.spawn(move || job.run()).map_err(|cause| Error::file("write", &options.path, cause))?;
+        let tap = Tap { shared: Arc::clone(&shared) };
+        Ok((Self { shared, writer: Some(thread) }, tap))
+    }
+
+    /// What it has come to.
+    pub fn status(&self) -> Status {
+        self.shared.status().clone()
+    }
+
+    /// Ends it. [`Recorder::join`] waits for the file.
+    pub fn stop(&self) {
+        self.shared.end(End::Stopped);
+    }
+
+    /// Waits until everything is written. Ends it if it still goes on.
+    pub fn join(mut self) -> Status {
+        self.stop();
+        if let Some(writer) = self.writer.take() {
+            // A writer that panicked has said what it has written.
+            let _ = writer.join();
+        }
+        self.status()
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// A new file for its owner alone.
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// What the thread does.
+struct Job {
+    shared: Arc<Shared>,
+    writer: CastWriter<File>,
+    output: Mask,
+    input: Mask,
+    max_bytes: u64,
+    /// When the oldest output that is held came.
+    held_since: Option<Duration>,
+    echo: Option<Echo>,
+}
+
+impl Job {
+    fn run(mut self) {
+        let end = match self.write_all() {
+            Ok(end) => end,
+            Err(error) => End::Disk(error.to_string()),
+        };
+        self.shared.end(end.clone());
+        // Nobody takes them any more.
+        let mut queue = self.shared.lock();
+        queue.events = VecDeque::new();
+        queue.bytes = 0;
+        drop(queue);
+        let mut status = self.shared.status();
+        (status.bytes, status.ended) = (self.writer.bytes, Some(end));
+    }
+
+    fn write_all(&mut self) -> io::Result<End> {
+        loop {
+            let (events, end) = self.next();
+            let is_quiet = events.is_empty() && end.is_none();
+            for (at, what) in events {
+                self.write(at, what)?;
+                if self.writer.bytes > self.max_bytes {
+                    return self.finish(End::TooLarge);
+                }
+            }
+            if is_quiet {
+                let at = self.shared.began.elapsed();
+                let (output, input) = (self.output.quiet(), self.input.quiet());
+                self.held_since = None;
+                self.writer.data(at, Kind::Output, &output)?;
+                self.writer.data(at, Kind::Input, &input)?;
+            }
+            if let Some(end) = end {
+                return self.finish(end);
+            }
+            self.shared.status().bytes = self.writer.bytes;
+        }
+    }
+
+    /// What came; nothing when it was quiet while something is held.
+    fn next(&self) -> (VecDeque<(Duration, What)>, Option<End>) {
+        let is_holding = self.output.is_holding() || self.input.is_holding();
+        let is_idle = |queue: &mut Queue| queue.events.is_empty() && queue.end.is_none();
+        let queue = self.shared.lock();
+        let mut queue = match is_holding {
+            true => {
+                let waited = self.shared.ready.wait_timeout_while(queue, QUIET, is_idle);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+            false => self.shared.ready.wait_while(queue, is_idle).unwrap_or_else(PoisonError::into_inner),
+        };
+        queue.bytes = 0;
+        (std::mem::take(&mut queue.events), queue.end.clone())
+    }
+
+    fn write(&mut self, at: Duration, what: What) -> io::Result<()> {
+        match what {
+            What::Output(bytes) => {
+                if let Some(echo) = &mut self.echo {
+                    echo(&bytes);
+                }
+                let mut shown = self.output.push(&bytes);
+                // Something that draws without a pause must not be held for long either.
+                if !shown.is_empty() || !self.output.is_holding() {
+                    self.held_since = None;
+                }
+                if at > *self.held_since.get_or_insert(at) + QUIET {
+                    shown.extend(self.output.quiet());
+                    self.held_since = None;
+                }
+                self.writer.data(at, Kind::Output, &shown)
+            }
+            What::Input(bytes) => {
+                let shown = self.input.push(&bytes);
+                self.writer.data(at, Kind::Input, &shown)
+            }
+            What::Resize(size) => {
+                // What was written before it belongs before it.
+                let shown = self.output.finish();
+                self.writer.data(at, Kind::Output, &shown)?;
+                self.writer.resize(at, size)
+            }
+        }
+    }
+
+    fn finish(&mut self, end: End) -> io::Result<End> {
+        let at = self.shared.began.elapsed();
+        let (output, input) = (self.output.finish(), self.input.finish());
+        self.writer.data(at, Kind::Output, &output)?;
+        self.writer.data(at, Kind::Input, &input)?;
+        self.writer.finish(at)?;
+        if let Some(note) = end.note() {
+            self.writer.event(at, Kind::Marker, note)?;
+        }
+        Ok(end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Action, Recording};
+    use super::*;
+
+    fn options(folder: &Path) -> Options {
+        let path = folder.join("x.cast");
+        Options { path, redactor: None, input: false, max_bytes: DEFAULT_MAX_BYTES, title: None }
+    }
+
+    fn text(path: &Path) -> String {
+        let recording = Recording::load(path).expect("a good cast");
+        let outputs = recording.events.iter().filter_map(|event| match &event.action {
+            Action::Output(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+            Action::Resize(_) => None,
+        });
+        outputs.collect()
+    }
+
+    #[test]
+    fn what_the_tap_is_told_is_in_the_file() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let options = options(folder.path());
+        let (recorder, tap) = Recorder::start(options.clone(), Size::default()).expect("a file");
+        tap.output(b"one ");
+        tap.input(b"typed");
+        tap.resize(Size::new(40, 10).expect("a size"));
+        tap.output(b"two");
+        tap.session_ended();
+        tap.output(b"late");
+        assert!(tap.is_over());
+        let status = recorder.join();
+        assert_eq!(status.ended, Some(End::SessionEnded));
+        assert_eq!(text(&options.path), "one two");
+        let file = std::fs::read_to_string(&options.path).expect("a file");
+        assert_eq!(status.bytes, file.len() as u64);
+        assert!(file.contains("\"r\", \"40x10\"") && !file.contains("typed"), "{file}");
+        assert!(Recorder::start(options, Size::default()).is_err(), "a file is not written over");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_is_for_its_owner_alone() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let options = options(folder.path());
+        let (recorder, _) = Recorder::start(options.clone(), Size::default()).expect("a file");
+        let mode = std::fs::metadata(&options.path).expect("a file").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        recorder.join();
+    }
+
+    #[test]
+    fn secrets_are_masked_in_both_directions() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let redactor = Some(Arc::new(Redactor::new(["geheimnis-123".to_owned()])));
+        let options = Options { redactor, input: true, ..options(folder.path()) };
+        let (recorder, tap) = Recorder::start(options.clone(), Size::default()).expect("a file");
+        for piece in ["geh", "eimnis", "-123"] {
+            tap.output(piece.as_bytes());
+            tap.input(piece.as_bytes());
+        }
+        recorder.join();
+        let file = std::fs::read_to_string(&options.path).expect("a file");
+        assert_eq!(file.matches("[REDACTED]").count(), 2, "{file}");
+        assert!(!file.contains("geh") && file.contains("\"i\""), "{file}");
+    }
+
+    #[test]
+    fn a_file_that_has_its_size_ends_with_a_note() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let options = Options { max_bytes: 10_000, ..options(folder.path()) };
+        let (recorder, tap) = Recorder::start(options.clone(), Size::default()).expect("a file");
+        while !tap.is_over() {
+            tap.output(&[b'x'; 1_000]);
+        }
+        let status = recorder.join();
+        assert!(matches!(status.ended, Some(End::TooLarge | End::TooFast)), "{status:?}");
+        let file = std::fs::read_to_string(&options.path).expect("a file");
+        assert!(file.len() < 12_000 && file.lines().last().is_some_and(|line| line.contains("ends here")), "{file}");
+        Recording::load(&options.path).expect("a good cast");
+    }
+
+    /// The queue is full long before a thread that does not run could write it.
+    #[test]
+    fn a_session_is_never_made_to_wait() {
+        let status = Status { path: PathBuf::new(), bytes: 0, ended: None };
+        let shared = Arc::new(Shared {
+            queue: Mutex::default(),
+            ready: Condvar::new(),
+            began: Instant::now(),
+            input: false,
+            is_masked: false,
+            status: Mutex::new(status),
+        });
+        let tap = Tap { shared: Arc::clone(&shared) };
+        for _ in 0..=MOST_QUEUED >> 20 {
+            tap.output(&vec![0; 1 << 20]);
+        }
+        assert_eq!(shared.lock().end, Some(End::TooFast));
+        assert!(shared.lock().bytes <= MOST_QUEUED);
+    }
+}

@@ -1,0 +1,204 @@
+//! `record`: start and stop a recording of a session, or save the session as a fixture for `kpty replay --check`.
+//!
+//! Files go to the folder `recordings` of the server's state and nowhere else.
+
+use std::fs;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use kpty_emulator::{EngineKind, Mode, Request as ScreenRead};
+use serde::Serialize;
+use serde_json::json;
+
+use super::Tools;
+use super::params::Params;
+use crate::error::{Error, Result};
+use crate::fixture::{Fixture, trimmed};
+use crate::recording::{DEFAULT_MAX_BYTES, End, MAX_BYTES_CAP, Options, Status, make_folder, paint};
+use crate::session::{Session, WholeOutput};
+
+pub(super) const PARAMS: &[&str] = &["session_id", "op", "name", "raw", "input", "max_bytes"];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Op {
+    Start,
+    Stop,
+    Status,
+    SaveFixture,
+}
+
+const OPS: [(&str, Op); 5] = [
+    ("start", Op::Start),
+    ("stop", Op::Stop),
+    ("status", Op::Status),
+    ("save_fixture", Op::SaveFixture),
+    ("fixture", Op::SaveFixture),
+];
+
+pub(super) struct Request {
+    session: Session,
+    op: Op,
+    name: Option<String>,
+    raw: bool,
+    input: bool,
+    max_bytes: u64,
+    tools: Tools,
+}
+
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Answer {
+    recording: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_by: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    redacted: Option<bool>,
+    /// Where a fixture comes from: everything that was said, the recording, or only the screen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<&'static str>,
+    /// The fixture shows what the session shows now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    same_as_live: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+impl Answer {
+    fn of(status: Status) -> Self {
+        let note = match &status.ended {
+            Some(End::Disk(problem)) => Some(problem.clone()),
+            _ => None,
+        };
+        Self {
+            recording: status.ended.is_none(),
+            file: Some(status.path.display().to_string()),
+            bytes: Some(status.bytes),
+            ended_by: status.ended.as_ref().map(End::as_str),
+            note,
+            ..Self::default()
+        }
+    }
+}
+
+impl Request {
+    pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+        // What is written can be read again.
+        tools.may_read_screens()?;
+        let session = tools.session(params)?;
+        let op = params.choice("op", &OPS)?.ok_or(Error::MissingParam("op"))?;
+        Ok(Self {
+            session,
+            op,
+            name: params.text("name")?.map(str::to_owned),
+            raw: params.flag("raw", false)?,
+            input: params.flag("input", false)?,
+            max_bytes: params.capped("max_bytes", MAX_BYTES_CAP)?.unwrap_or(DEFAULT_MAX_BYTES),
+            tools: tools.clone(),
+        })
+    }
+
+    pub(super) async fn run(self) -> Result<Answer> {
+        // Files may take their time: not where sessions are driven.
+        let done = tokio::task::spawn_blocking(move || match self.op {
+            Op::Start => self.start(),
+            Op::Stop => self.stop(),
+            Op::Status => Ok(self.tools.shelf().status(self.session.id()).map(Answer::of).unwrap_or_default()),
+            Op::SaveFixture => self.save_fixture(),
+        });
+        done.await.unwrap_or_else(|error| Err(Error::Server(format!("the recording failed: {error}"))))
+    }
+
+    /// The name that was given, or one of the session and the time.
+    fn name(&self) -> String {
+        let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        self.name.clone().unwrap_or_else(|| format!("{}-{seconds}", self.session.id()))
+    }
+
+    fn start(&self) -> Result<Answer> {
+        let shelf = self.tools.shelf();
+        let id = self.session.id();
+        if shelf.status(id).is_some_and(|status| status.ended.is_none()) {
+            return Err(Error::invalid("op", "the session is being recorded already; stop that first"));
+        }
+        shelf.check_room()?;
+        let recorder = self.session.record(Options {
+            path: shelf.place(&self.name(), ".cast")?,
+            redactor: (!self.raw).then(|| self.session.redactor()),
+            input: self.input,
+            max_bytes: self.max_bytes,
+            title: self.session.info().owner.label,
+        })?;
+        let status = recorder.status();
+        shelf.keep(id.clone(), recorder);
+        Ok(Answer { redacted: Some(!self.raw), ..Answer::of(status) })
+    }
+
+    fn stop(&self) -> Result<Answer> {
+        let recorder = self.tools.shelf().take(self.session.id());
+        let recorder = recorder.ok_or_else(|| Error::invalid("op", "the session is not being recorded"))?;
+        Ok(Answer::of(recorder.join()))
+    }
+
+    /// A folder that `kpty replay --check` understands.
+    fn save_fixture(&self) -> Result<Answer> {
+        let shelf = self.tools.shelf();
+        let name = self.name();
+        let folder = shelf.place(&name, "")?;
+        make_folder(&folder).map_err(|cause| Error::file("create", &folder, cause))?;
+        let write = |ending: &str, bytes: &[u8]| write(&folder.join(format!("{name}.{ending}")), bytes);
+        let recording = shelf.status(self.session.id());
+        let (source, note) = if let Some(WholeOutput { bytes, size }) = self.session.whole_output() {
+            write("bytes", &self.masked(bytes))?;
+            write("json", json!({ "cols": size.cols(), "rows": size.rows() }).to_string().as_bytes())?;
+            ("output", None)
+        } else if let Some(Status { path, .. }) = recording {
+            let cast = fs::read(&path).map_err(|cause| Error::file("read", &path, cause))?;
+            // A line may be half written at this moment.
+            let whole = cast.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+            write("cast", &cast[..whole])?;
+            ("recording", Some("the session's first output is no longer kept: this begins where its recording does"))
+        } else {
+            let screen = if self.raw { self.session.screen() } else { self.session.masked_screen().screen };
+            write("bytes", &paint(&screen))?;
+            let size = screen.size;
+            write("json", json!({ "cols": size.cols(), "rows": size.rows() }).to_string().as_bytes())?;
+            let note = "the session's first output is no longer kept, or its window was resized: this has only the \
+                        screen. Start a recording before, and the fixture has everything from there on";
+            ("screen", Some(note))
+        };
+        let mut same_as_live = false;
+        for fixture in Fixture::load_all(&folder)? {
+            fixture.update(EngineKind::Alacritty)?;
+            let live = ScreenRead { merge_wrapped: false, ..ScreenRead::new(Mode::Viewport) };
+            let live = trimmed(self.session.read(&live).lines());
+            same_as_live = fixture.views(EngineKind::Alacritty).first().is_some_and(|(_, lines)| *lines == live);
+        }
+        Ok(Answer {
+            recording: shelf.status(self.session.id()).is_some_and(|status| status.ended.is_none()),
+            file: Some(folder.display().to_string()),
+            redacted: Some(!self.raw),
+            source: Some(source),
+            same_as_live: Some(same_as_live),
+            note: note.map(str::to_owned),
+            ..Answer::default()
+        })
+    }
+
+    fn masked(&self, bytes: Vec<u8>) -> Vec<u8> {
+        if self.raw {
+            return bytes;
+        }
+        match self.session.redactor().redact(&String::from_utf8_lossy(&bytes)) {
+            std::borrow::Cow::Borrowed(_) => bytes,
+            std::borrow::Cow::Owned(masked) => masked.into_bytes(),
+        }
+    }
+}
+
+/// A new file; the folder around it is its owner's alone.
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    fs::write(path, bytes).map_err(|cause| Error::file("write", path, cause))
+}
