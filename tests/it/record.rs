@@ -46,7 +46,7 @@ fn eventually(path: &Path, needle: &str) -> String {
             return text;
         }
         assert!(begun.elapsed() < PATIENCE, "{needle:?} is not in {text}");
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::park_timeout(Duration::from_millis(20));
     }
 }
 
