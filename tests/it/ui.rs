@@ -174,6 +174,27 @@ async fn who_draws_nothing_gets_no_third_frame_and_then_the_newest() {
 }
 
 #[tokio::test]
+async fn a_flood_comes_as_thirty_frames_a_second_at_most() {
+    let server = Server::start();
+    let (id, _) = server.create();
+    let mut socket = open(&server, &[]).await.expect("a socket");
+    say(&mut socket, json!({ "t": "watch", "large": id })).await;
+    server.done("send_line", json!({ "session_id": id, "data": "i=0; while :; do i=$((i+1)); echo $i; done" }));
+    // The first frames may come in a hurry: the clock starts with one of them.
+    let mut frames = next(&mut socket, "frames").await;
+    let began = std::time::Instant::now();
+    let mut count = 0;
+    while began.elapsed() < Duration::from_secs(3) {
+        say(&mut socket, json!({ "t": "ack", "s": frames["s"] })).await;
+        frames = next(&mut socket, "frames").await;
+        count += 1;
+    }
+    let rate = f64::from(count) / began.elapsed().as_secs_f64();
+    assert!(rate <= 30.5, "{rate} frames a second");
+    assert!(count > 1, "{count} frames in 3 s");
+}
+
+#[tokio::test]
 async fn secrets_are_masked_in_frames_and_history() {
     let server = Server::start();
     let (id, _) = server.create();
