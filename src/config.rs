@@ -38,7 +38,7 @@ const BRIDGE_PORT: u16 = 8201;
 const TAKEN_PATHS: [&str; 7] = ["/", "/health", "/tools", "/v1", "/pty", "/_x9k", "/ws/pty-traffic"];
 
 /// All variables with their defaults and meanings, for `help`; the README has the same table.
-pub const SETTINGS: [(&str, &str, &str); 28] = [
+pub const SETTINGS: [(&str, &str, &str); 29] = [
     ("KURORYUU_PTY_SHELL", DEFAULT_SHELL, "program of a new session"),
     ("KURORYUU_PTY_COLS", "120", "its width"),
     ("KURORYUU_PTY_ROWS", "30", "its height"),
@@ -65,6 +65,7 @@ pub const SETTINGS: [(&str, &str, &str); 28] = [
     ("KPTY_KEEP_DEAD_S", "600", "how long a dead session stays readable"),
     ("KPTY_GUARD_RULES", "none", "TOML file with own rules for what may be typed"),
     ("KPTY_GUARD_DOWNLOADS", "no", "yes also refuses to run downloads unread, and reverse shells"),
+    ("KPTY_REDACT", "on", "off shows secrets as they are"),
     ("KPTY_TRAFFIC_HOURS", "24", "how long actions stay recorded"),
     ("KPTY_TRAFFIC_ROWS", "10000", "recorded actions at most"),
 ];
@@ -153,6 +154,8 @@ pub struct Config {
     pub keep_dead: Duration,
     /// `KPTY_GUARD_RULES`, `KPTY_GUARD_DOWNLOADS`: what may be typed.
     pub policy: Policy,
+    /// `KPTY_REDACT`: secrets are masked wherever text leaves a session.
+    pub redact: bool,
     /// `KPTY_TRAFFIC_HOURS`: how long actions stay recorded.
     pub traffic_age: Duration,
     /// `KPTY_TRAFFIC_ROWS`: recorded actions at most.
@@ -193,6 +196,7 @@ impl Default for Config {
             spawns_at_once: SPAWNS_AT_ONCE as usize,
             keep_dead: Duration::from_secs(600),
             policy: Policy::default(),
+            redact: true,
             traffic_age: Duration::from_secs(24 * 3_600),
             traffic_rows: 10_000,
             host: DEFAULT_HOST,
@@ -263,6 +267,7 @@ impl Config {
             spawns_at_once: reader.number("KPTY_SPAWNS_AT_ONCE", 1..=64, SPAWNS_AT_ONCE) as usize,
             keep_dead: Duration::from_secs(reader.number("KPTY_KEEP_DEAD_S", 0..=86_400, 600)),
             policy: reader.policy(),
+            redact: reader.switch("KPTY_REDACT", true),
             traffic_age: Duration::from_secs(3_600 * reader.number("KPTY_TRAFFIC_HOURS", 1..=8_760, 24)),
             traffic_rows: reader.number("KPTY_TRAFFIC_ROWS", 1..=1_000_000, 10_000),
             host: reader.parsed("KURORYUU_MCP_HOST", "an address such as 127.0.0.1").unwrap_or(default.host),
@@ -361,6 +366,19 @@ impl<'a> Reader<'a> {
             UserRules::default()
         });
         Policy::new(rules.with_downloads(downloads))
+    }
+
+    /// On or off; anything else must not leave somebody in doubt which it is.
+    fn switch(&mut self, name: &str, default: bool) -> bool {
+        match self.text(name) {
+            None => default,
+            Some(word) if word.eq_ignore_ascii_case("on") => true,
+            Some(word) if word.eq_ignore_ascii_case("off") => false,
+            Some(word) => {
+                self.problems.push(format!("{name}={word:?} is not on or off"));
+                default
+            }
+        }
     }
 
     /// A value of a kind that can be read from text.

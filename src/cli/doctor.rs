@@ -104,6 +104,7 @@ async fn terminal(config: &Config) -> (State, String) {
         integration: Integration::Auto,
         inherited: config.inherited.clone(),
         ring_bytes: config.ring_bytes,
+        redactor: crate::guard::Redactor::default(),
     };
     let session = match Session::spawn(new).await {
         Ok(session) => session,

@@ -5,13 +5,13 @@ use std::io::{self, BufRead};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::{Failure, Outcome, print};
+use super::{Failure, Outcome, guard_redact, print};
 use crate::config::Config;
 use crate::error::Error;
 use crate::guard::Refusal;
 use crate::guard::pending::edited;
 
-/// Ask the guard: what may be typed.
+/// Ask the guard: what may be typed, and what may be shown.
 #[derive(Args)]
 pub(super) struct GuardArguments {
     #[command(subcommand)]
@@ -24,6 +24,10 @@ enum Question {
     ///
     /// A line is a command, or a JSON object with `command` and `id`.
     Check(CheckArguments),
+    /// Copy standard input to standard output, secrets masked. Everything else stays, byte for byte.
+    ///
+    /// Example: kubectl get secret -o yaml | kpty guard redact
+    Redact,
 }
 
 #[derive(Args)]
@@ -36,6 +40,7 @@ struct CheckArguments {
 pub(super) fn run(arguments: &GuardArguments) -> Result<Outcome, Failure> {
     match &arguments.question {
         Question::Check(arguments) => check(arguments),
+        Question::Redact => guard_redact::run(),
     }
 }
 

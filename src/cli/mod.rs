@@ -10,6 +10,7 @@ mod doctor;
 mod duration;
 mod evidence;
 mod guard;
+mod guard_redact;
 mod input;
 mod look;
 mod mcp;
@@ -106,7 +107,7 @@ enum Command {
     Status(status::StatusArguments),
     /// End a running server and its sessions.
     Stop(status::StopArguments),
-    /// Ask the guard what may be typed; needs no server.
+    /// Ask the guard what may be typed and shown; needs no server.
     Guard(guard::GuardArguments),
     /// Check whether this machine has what kpty needs.
     Doctor(doctor::DoctorArguments),

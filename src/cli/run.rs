@@ -129,6 +129,7 @@ pub(super) fn new_session(
         integration: Integration::Off,
         inherited: config.inherited,
         ring_bytes: config.ring_bytes,
+        redactor: crate::guard::Redactor::switched(config.redact),
     })
 }
 

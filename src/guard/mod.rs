@@ -10,5 +10,5 @@ mod redact;
 mod secret;
 
 pub use self::policy::{Policy, Refusal, UserRules};
-pub use self::redact::Redactor;
+pub use self::redact::{KeyWatch, LineRedactor, RedactStream, Redactor};
 pub use self::secret::is_same;

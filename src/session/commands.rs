@@ -140,6 +140,15 @@ impl Command {
     }
 }
 
+/// The beginning of a text, cut between words: half a secret is none to a redactor.
+fn whole_words(text: &str, longest: usize) -> &str {
+    if text.len() <= longest {
+        return text;
+    }
+    let head = &text[..text.floor_char_boundary(longest)];
+    &head[..head.rfind(char::is_whitespace).unwrap_or(0)]
+}
+
 /// The newest commands, in the order of their numbers.
 #[derive(Debug, Default)]
 pub(crate) struct CommandLog {
@@ -162,7 +171,7 @@ impl CommandLog {
         self.open.push(id);
         self.commands.push_back(Command {
             id,
-            line: line[..line.floor_char_boundary(LONGEST_LINE)].to_owned(),
+            line: whole_words(line, LONGEST_LINE).to_owned(),
             cwd,
             way,
             started_at: SystemTime::now(),

@@ -289,7 +289,7 @@ impl Session {
         // Nothing came: then nothing is the answer.
         let _ = tokio::time::timeout(timeout, some).await;
         let terminal = self.shared.lock();
-        terminal.redactor.redact(&String::from_utf8_lossy(&terminal.ring.tail(max_bytes))).into_owned()
+        terminal.masked_raw(terminal.ring.tail_from(max_bytes), u64::MAX, <[u8]>::to_vec)
     }
 
     /// The commands that are remembered, oldest first.

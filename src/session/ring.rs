@@ -1,6 +1,11 @@
 //! The raw output of a session: the newest bytes, each with its offset from the session's first byte.
+//!
+//! Some bytes more than are shown stay behind them, so that a secret that begins before what is shown is known.
 
 use std::collections::VecDeque;
+
+/// Bytes before the oldest one shown.
+const LEAD: usize = 8 << 10;
 
 /// A bounded store of bytes that forgets the oldest.
 #[derive(Debug)]
@@ -19,8 +24,9 @@ impl Ring {
 
     /// Appends; the oldest bytes make room.
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        let kept = &bytes[bytes.len().saturating_sub(self.capacity)..];
-        let surplus = (self.bytes.len() + kept.len()).saturating_sub(self.capacity);
+        let most = self.capacity + LEAD;
+        let kept = &bytes[bytes.len().saturating_sub(most)..];
+        let surplus = (self.bytes.len() + kept.len()).saturating_sub(most);
         self.bytes.drain(..surplus);
         self.bytes.extend(kept);
         self.start += (surplus + bytes.len() - kept.len()) as u64;
@@ -31,9 +37,14 @@ impl Ring {
         self.start + self.bytes.len() as u64
     }
 
-    /// Bytes kept.
+    /// Bytes kept to be shown.
     pub(super) fn len(&self) -> usize {
-        self.bytes.len()
+        self.bytes.len().min(self.capacity)
+    }
+
+    /// Offset of the oldest byte that is shown.
+    fn first(&self) -> u64 {
+        self.end() - self.len() as u64
     }
 
     /// True when nothing was ever written.
@@ -43,28 +54,43 @@ impl Ring {
 
     /// The bytes between two offsets, as far as they are kept. The second value tells whether all of them are.
     pub(super) fn slice(&self, from: u64, until: u64) -> (Vec<u8>, bool) {
-        let is_whole = from >= self.start;
-        let first = from.clamp(self.start, self.end());
+        let is_whole = from >= self.first();
+        let first = from.clamp(self.first(), self.end());
         let last = until.clamp(first, self.end());
-        let range = (first - self.start) as usize..(last - self.start) as usize;
-        (self.bytes.range(range).copied().collect(), is_whole)
+        (self.copied(first, last), is_whole)
     }
 
-    /// The last bytes, at most `max`, beginning with a whole character.
-    pub(super) fn tail(&self, max: usize) -> Vec<u8> {
-        let mut from = self.bytes.len().saturating_sub(max);
+    /// The same bytes, and those before them that tell whether they begin inside a secret.
+    pub(super) fn slice_with_lead(&self, from: u64, until: u64) -> (Vec<u8>, Vec<u8>) {
+        let first = from.clamp(self.first(), self.end());
+        let lead = first.saturating_sub(LEAD as u64).max(self.start);
+        (self.copied(lead, first), self.copied(first, until.clamp(first, self.end())))
+    }
+
+    fn copied(&self, from: u64, until: u64) -> Vec<u8> {
+        let range = (from - self.start) as usize..(until - self.start) as usize;
+        self.bytes.range(range).copied().collect()
+    }
+
+    /// Offset of the last bytes, at most `max`, beginning with a whole character.
+    pub(super) fn tail_from(&self, max: usize) -> u64 {
+        let mut from = self.bytes.len() - self.len().min(max);
         if from > 0 || self.start > 0 {
             // A UTF-8 character has at most three bytes after its first.
             let is_inside = |at: &usize| self.bytes.get(*at).is_some_and(|byte| byte & 0xc0 == 0x80);
             from += (from..from + 3).take_while(is_inside).count();
         }
-        self.bytes.range(from.min(self.bytes.len())..).copied().collect()
+        self.start + from.min(self.bytes.len()) as u64
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn tail(ring: &Ring, max: usize) -> Vec<u8> {
+        ring.slice(ring.tail_from(max), u64::MAX).0
+    }
 
     #[test]
     fn offsets_go_on_while_the_oldest_bytes_go() {
@@ -78,7 +104,7 @@ mod tests {
         assert_eq!(ring.slice(4, 9), (b"efghi".to_vec(), true));
         assert_eq!(ring.slice(9, 99), (b"jk".to_vec(), true));
         ring.push(b"0123456789abcdef");
-        assert_eq!((ring.end(), ring.tail(100)), (27, b"89abcdef".to_vec()));
+        assert_eq!((ring.end(), tail(&ring, 100)), (27, b"89abcdef".to_vec()));
         assert_eq!(ring.slice(3, 2), (Vec::new(), false));
     }
 
@@ -87,7 +113,17 @@ mod tests {
         let mut ring = Ring::new(100);
         ring.push("a日本".as_bytes());
         for (max, expected) in [(7, "a日本"), (6, "日本"), (5, "本"), (4, "本"), (3, "本"), (2, ""), (0, "")] {
-            assert_eq!(String::from_utf8(ring.tail(max)).expect("whole characters"), expected, "{max}");
+            assert_eq!(String::from_utf8(tail(&ring, max)).expect("whole characters"), expected, "{max}");
         }
+    }
+
+    #[test]
+    fn what_is_no_longer_shown_still_leads() {
+        let mut ring = Ring::new(4);
+        ring.push(b"abcdef");
+        assert_eq!(ring.slice_with_lead(0, 99), (b"ab".to_vec(), b"cdef".to_vec()));
+        assert_eq!(ring.slice_with_lead(5, 6), (b"abcde".to_vec(), b"f".to_vec()));
+        ring.push(&[b'x'; 3 * LEAD]);
+        assert_eq!(ring.slice_with_lead(0, 99).0.len(), LEAD);
     }
 }

@@ -83,6 +83,8 @@ pub struct NewSession {
     pub inherited: Vec<(OsString, OsString)>,
     /// Bytes of raw output to keep.
     pub ring_bytes: usize,
+    /// What takes secrets out of what is shown; it is told of those in the environment.
+    pub redactor: Redactor,
 }
 
 impl Session {
@@ -115,7 +117,7 @@ impl Session {
         let started = tokio::task::spawn_blocking(move || pty::start(&spec)).await;
         let started = started.map_err(|error| problem(error.to_string()))?.map_err(problem)?;
         let (pty, child) = Pty::new(started).map_err(|error| problem(error.to_string()))?;
-        let redactor = Redactor::new(secret.clone());
+        let redactor = knowing_environment(&new).with_literals(secret.clone());
         let is_fish = IntegratedShell::from_program(&new.shell) == Some(IntegratedShell::Fish);
         let shell = secret.map(|secret| MarkedShell::new(secret, is_fish));
         let mut terminal = Terminal::new(new.size, new.ring_bytes, shell, redactor);
@@ -145,6 +147,13 @@ impl Session {
         }
         Ok(Self { shared })
     }
+}
+
+/// The values of secret variables, the server's and the session's, are masked wherever they show.
+fn knowing_environment(new: &NewSession) -> Redactor {
+    let inherited = new.inherited.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
+    let given = new.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    new.redactor.with_variables(inherited.chain(given))
 }
 
 /// The environment of the child: the server's without its secrets, and what describes this terminal.

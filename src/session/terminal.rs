@@ -3,7 +3,7 @@
 //! [`Terminal::ingest`] is the whole hot path: it never waits, types or asks the system anything but through a
 //! [`Probe`]. What the marks in the stream mean is decided in `evidence.rs`.
 
-use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -15,9 +15,16 @@ use super::marks::{Mark, Scanner};
 use super::output::{self, Output, Stretch};
 use super::record::Tapped;
 use super::ring::Ring;
-use crate::guard::Redactor;
+use crate::guard::{KeyWatch, Redactor};
 use crate::ids::CommandId;
 use crate::model::ExitInfo;
+
+/// Lines of private keys that are remembered at most.
+const MOST_KEY_LINES: usize = 1_024;
+/// Lines before a read that its filter sees: one may name the value on the next.
+const FILTER_LEAD: u64 = 2;
+/// The same once a private key was shown; the longest have about a hundred lines.
+const KEY_FILTER_LEAD: u64 = 130;
 
 /// What only the system can tell about the terminal.
 pub(super) trait Probe {
@@ -69,6 +76,9 @@ pub(super) struct Terminal {
     /// A recording of it.
     pub(super) tapped: Option<Tapped>,
     pub(super) was_resized: bool,
+    keys: KeyWatch,
+    /// Lines of the private keys that were shown, newest last.
+    key_lines: VecDeque<String>,
     scanner: Scanner,
     epoch: Instant,
 }
@@ -90,6 +100,8 @@ impl Terminal {
             redactor: Arc::new(redactor),
             tapped: None,
             was_resized: false,
+            keys: KeyWatch::default(),
+            key_lines: VecDeque::new(),
             scanner: Scanner::default(),
             epoch: now,
         }
@@ -117,7 +129,20 @@ impl Terminal {
             return;
         }
         self.ring.push(bytes);
+        self.learn(bytes);
         ingested.replies.extend(self.emulator.feed(self.epoch.elapsed(), bytes).bytes);
+    }
+
+    /// Remembers private keys: a read may see their lines without the one that says what they are.
+    fn learn(&mut self, bytes: &[u8]) {
+        let lines = self.keys.feed(bytes);
+        if lines.is_empty() {
+            return;
+        }
+        self.key_lines.extend(lines);
+        let surplus = self.key_lines.len().saturating_sub(MOST_KEY_LINES);
+        self.key_lines.drain(..surplus);
+        self.redactor = Arc::new(self.redactor.with_key_lines(self.key_lines.iter().cloned()));
     }
 
     /// When [`Terminal::tick`] is due.
@@ -153,12 +178,20 @@ impl Terminal {
 
     /// Reads rendered text, secrets masked before anything is cut.
     pub(super) fn read_masked(&mut self, request: &Request) -> Answer {
-        let redactor = Arc::clone(&self.redactor);
-        let mut mask = |line: &str| match redactor.redact(line) {
-            Cow::Borrowed(_) => None,
-            Cow::Owned(masked) => Some(masked),
-        };
-        self.emulator.read(request, Some(&mut mask))
+        let mut lines = self.redactor.lines();
+        let mut mask = |line: &str| lines.redact(line);
+        let lead = if self.key_lines.is_empty() { FILTER_LEAD } else { KEY_FILTER_LEAD };
+        let request = Request { filter_lead: request.filter_lead.max(lead), ..*request };
+        self.emulator.read(&request, Some(&mut mask))
+    }
+
+    /// Raw output between two offsets as text, secrets masked; those that begin before it too.
+    pub(super) fn masked_raw(&self, from: u64, until: u64, clean: fn(&[u8]) -> Vec<u8>) -> String {
+        let (lead, bytes) = self.ring.slice_with_lead(from, until);
+        let mut all = clean(&lead);
+        let start = all.len();
+        all.extend(clean(&bytes));
+        self.redactor.redact_window(&all, start)
     }
 
     /// The text of the cursor's line, up to the cursor.
@@ -204,9 +237,7 @@ impl Terminal {
     pub(super) fn raw_output_of(&self, id: CommandId) -> String {
         let Some(Command { start: Some(start), end, .. }) = self.commands.get(id) else { return String::new() };
         let until = end.as_ref().map_or(self.ring.end(), |end| end.edge.point.offset);
-        let (bytes, _) = self.ring.slice(start.offset, until);
-        let bytes = without_marks(&bytes);
-        self.redactor.redact(&String::from_utf8_lossy(&bytes)).into_owned()
+        self.masked_raw(start.offset, until, without_marks)
     }
 
     /// The session's program ended.

@@ -238,7 +238,8 @@ fn summary(event: &Event, body: &Map<String, Value>) -> String {
 /// The redactor for what belongs to no session: it knows the server's own secrets.
 pub(super) fn own_redactor(config: &crate::config::Config) -> Arc<Redactor> {
     let secret = config.internal_secret.as_ref().map(|secret| secret.reveal().to_owned());
-    Arc::new(Redactor::new(secret))
+    let variables = config.inherited.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
+    Arc::new(Redactor::switched(config.redact).with_literals(secret).with_variables(variables))
 }
 
 #[cfg(test)]

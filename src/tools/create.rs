@@ -10,6 +10,7 @@ use super::owner::owner;
 use super::params::{Params, wrong_type};
 use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::guard::Redactor;
 use crate::registry::{Registry, check_text};
 use crate::session::{Integration, NewSession};
 
@@ -53,7 +54,7 @@ pub(super) struct Answer {
 }
 
 impl Request {
-    pub(super) fn read(params: &mut Params<'_>, config: &Config) -> Result<Self> {
+    pub(super) fn read(params: &mut Params<'_>, config: &Config, redactor: &Redactor) -> Result<Self> {
         let shell = params.text("shell")?.unwrap_or(&config.shell).to_owned();
         let cwd = folder(params.text("cwd")?, &config.project_root, &shell)?;
         let cli_type = params.text("cli_type")?.unwrap_or(CLI_TYPE);
@@ -67,6 +68,7 @@ impl Request {
             integration: params.choice("integration", &INTEGRATIONS)?.unwrap_or_default(),
             inherited: config.inherited.clone(),
             ring_bytes: config.ring_bytes,
+            redactor: redactor.clone(),
             shell,
             cwd,
         };

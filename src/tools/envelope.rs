@@ -1,9 +1,12 @@
 //! The shape of every answer: `ok`, and on failure the code, the message and typed details.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::error::{Busy, Error, ErrorCode, Exited, TimedOut};
+use crate::guard::Redactor;
 use crate::ids::{CommandId, SessionId};
 use crate::model::{ExitInfo, SessionQuery};
 
@@ -93,6 +96,24 @@ pub(super) fn reply(outcome: Outcome) -> Reply {
             body.extend(failure.besides);
             Reply { body, is_error: true }
         }
+    }
+}
+
+/// Takes secrets out of every text of an answer.
+pub(super) fn mask(body: &mut Map<String, Value>, redactor: &Redactor) {
+    body.values_mut().for_each(|value| mask_value(value, redactor));
+}
+
+fn mask_value(value: &mut Value, redactor: &Redactor) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(masked) = redactor.redact(text) {
+                *text = masked;
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| mask_value(value, redactor)),
+        Value::Object(fields) => mask(fields, redactor),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

@@ -182,6 +182,10 @@ impl Tools {
         let mut params = Params::new(arguments);
         let outcome = self.dispatch(&mut params, &caller).await;
         let mut reply = envelope::reply(outcome);
+        // Output is masked where it leaves a session; errors also repeat what callers sent.
+        if reply.is_error {
+            envelope::mask(&mut reply.body, &self.redactor);
+        }
         params.add_notes(&mut reply.body);
         entry.close(&reply);
         reply
@@ -208,7 +212,9 @@ impl Tools {
         match action.as_str() {
             "help" => Ok(help::help(&self.config)),
             "list" => fields(&list::list(self).await?),
-            "create" => fields(&create::Request::read(params, &self.config)?.run(&self.registry).await?),
+            "create" => {
+                fields(&create::Request::read(params, &self.config, &self.redactor)?.run(&self.registry).await?)
+            }
             "send_line" => send_line::Request::read(params, self)?.run(self).await,
             "send_keys" => fields(&send_keys::Request::read(params, self)?.run(self).await?),
             "talk" | "run" => fields(&talk::Request::read(params, self)?.run().await?),

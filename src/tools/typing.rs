@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use super::params::Params;
 use crate::error::{Blocked, Error, Result};
-use crate::guard::Policy;
 use crate::guard::pending::{PendingLine, edited};
+use crate::guard::{Policy, Redactor};
 use crate::ids::SessionId;
 use crate::session::source::Source;
 
@@ -44,7 +44,8 @@ impl Typist {
                 reason: refusal.why,
                 instead: refusal.instead,
                 words: refusal.words,
-                preview: text.chars().take(PREVIEW_CHARS).collect(),
+                // Masked before it is cut: half a token is none to a rule.
+                preview: Redactor::default().redact(text).chars().take(PREVIEW_CHARS).collect(),
             }))
         })
     }

@@ -14,6 +14,7 @@ mod mcp;
 mod persistence;
 mod pty_http;
 mod record;
+mod redaction;
 mod register;
 mod registry;
 mod replay;

@@ -46,6 +46,7 @@ impl Bench {
             integration,
             inherited,
             ring_bytes: 102_400,
+            redactor: kpty::guard::Redactor::default(),
         }
     }
 }
