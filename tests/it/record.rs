@@ -184,6 +184,8 @@ async fn a_session_becomes_a_fixture_in_one_call() {
     let rig = rig(&folder);
     let shell = rig.create(json!({ "cols": 40, "rows": 8 })).await;
     shell.call("talk", json!({ "command": "printf '\\033[31mred\\033[0m %s\\n' $(seq 30)" })).await;
+    // The prompt comes a moment after the command's end.
+    shell.call("wait", json!({ "quiet_ms": 500, "timeout_ms": 45_000 })).await;
     let saved = shell.call("record", json!({ "op": "save_fixture", "name": "whole" })).await;
     assert_eq!((&saved["source"], &saved["same_as_live"]), (&json!("output"), &json!(true)), "{saved}");
     let check = |saved: &Value| {
@@ -196,6 +198,7 @@ async fn a_session_becomes_a_fixture_in_one_call() {
     assert!(full.contains("red 1\nred 2\n") && full.contains("red 30\n"), "{full}");
     // A window that changed cannot be told from the bytes alone: then it is the screen, or what was recorded.
     shell.call("resize", json!({ "cols": 50, "rows": 9 })).await;
+    shell.call("wait", json!({ "quiet_ms": 500, "timeout_ms": 45_000 })).await;
     let saved = shell.call("record", json!({ "op": "save_fixture", "name": "screen" })).await;
     assert_eq!((&saved["source"], &saved["same_as_live"]), (&json!("screen"), &json!(true)), "{saved}");
     assert!(saved["note"].as_str().is_some_and(|note| note.contains("no longer kept")));

@@ -318,3 +318,21 @@ async fn the_end_of_the_program_is_told() {
         seat.rig.end().await;
     }
 }
+
+/// A desktop app tells only text; its picture says so. It is not recorded.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_picture_shows_the_text() {
+    for seat in Seat::all().await {
+        seat.talk("printf 'drawn %s\\n' here").await;
+        for range in [json!({ "format": "svg" }), json!({ "format": "svg", "from_line": 0 })] {
+            let answer = seat.call("screenshot", range).await;
+            let svg = answer["image"]["text"].as_str().unwrap_or_default();
+            assert!(svg.contains(">drawn here</text>"), "{}: {answer}", seat.name);
+            assert_eq!(answer.get("note").is_some(), seat.is_desktop, "{}: {answer}", seat.name);
+        }
+        if seat.is_desktop {
+            seat.fails("record", json!({ "op": "start" }), ErrorCode::PtyNotAvailable).await;
+        }
+        seat.rig.end().await;
+    }
+}
