@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use kpty::config::Config;
 use kpty::registry::Registration;
 use kpty::server::{Callers, Reach, Server, ServerSettings};
-use kpty::tools::Tools;
+use kpty::tools::{Caller, Tools};
 use serde_json::{Value, json};
 
 use crate::support::{Home, percentile, runtime, verdict};
@@ -55,19 +55,26 @@ fn main() {
         for read in ["tail", "viewport"] {
             let direct = json!({ "session_id": id, "mode": read, "max_lines": 40, "merge_wrapped": true });
             let proxied = json!({ "action": "term_read", "session_id": id, "mode": read, "max_lines": 40 });
-            let (mut own, mut ours) = (Vec::new(), Vec::new());
+            let Value::Object(arguments) = proxied.clone() else { panic!("arguments are an object") };
+            let (mut own, mut ours, mut bare) = (Vec::new(), Vec::new(), Vec::new());
             for round in 0..ROUNDS + WARM {
-                let (bridge, through) =
-                    (timed(|| app.bridge.post("/pty/buffer", &direct)), timed(|| kpty.call(&proxied)));
+                let bridge = timed(|| app.bridge.post("/pty/buffer", &direct));
+                let through = timed(|| kpty.call(&proxied));
+                let action = timed(|| runtime.block_on(tools.call(&arguments, Caller::default())));
                 if round >= WARM {
                     own.push(bridge);
                     ours.push(through);
+                    bare.push(action);
                 }
             }
             let own = show(&format!("{mode}: {read} from the bridge itself"), &mut own);
             let ours = show(&format!("{mode}: {read} through kpty"), &mut ours);
-            let ratio = ours / own;
-            println!("  {:<50} {ratio:>8.3}   goal {GOAL}: {}", "term_read, to the bridge", verdict(ratio <= GOAL));
+            let bare = show(&format!("{mode}: {read} as an action"), &mut bare);
+            for (what, time) in [("over HTTP", ours), ("as an action", bare), ("what kpty adds over HTTP", ours - own)]
+            {
+                let ratio = time / own;
+                println!("  {:<50} {ratio:>8.3}   goal {GOAL}: {}", format!("{read}, {what}"), verdict(ratio <= GOAL));
+            }
         }
     }
     assert_eq!(runtime.block_on(tools.shutdown()), []);
