@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::guard::Redactor;
+use crate::guard::{LineRedactor, Redactor};
 
 /// Bytes that are held at most.
 const MOST_HELD: usize = 64 << 10;
@@ -16,13 +16,13 @@ const LONGEST_WORD: usize = 8 << 10;
 /// Masks one direction of a session.
 pub(super) struct Mask {
     /// None lets everything through.
-    redactor: Option<Arc<Redactor>>,
+    lines: Option<LineRedactor>,
     held: Vec<u8>,
 }
 
 impl Mask {
     pub(super) fn new(redactor: Option<Arc<Redactor>>) -> Self {
-        Self { redactor, held: Vec::new() }
+        Self { lines: redactor.map(|redactor| redactor.lines()), held: Vec::new() }
     }
 
     /// Something is held that [`Mask::quiet`] lets go.
@@ -32,7 +32,7 @@ impl Mask {
 
     /// Takes a piece; returns the whole lines of all so far.
     pub(super) fn push(&mut self, piece: &[u8]) -> Vec<u8> {
-        if self.redactor.is_none() {
+        if self.lines.is_none() {
             return piece.to_vec();
         }
         self.held.extend_from_slice(piece);
@@ -59,11 +59,14 @@ impl Mask {
     }
 
     fn release(&mut self, end: usize) -> Vec<u8> {
-        let Some(redactor) = &self.redactor else { return Vec::new() };
-        let mut shown: Vec<u8> = self.held.drain(..end).collect();
-        // What is no text is looked at as if its strange bytes were others, and kept as it is where nothing is found.
-        if let std::borrow::Cow::Owned(masked) = redactor.redact(&String::from_utf8_lossy(&shown)) {
-            shown = masked.into_bytes();
+        let Some(lines) = &mut self.lines else { return Vec::new() };
+        let released: Vec<u8> = self.held.drain(..end).collect();
+        let mut shown = Vec::with_capacity(released.len());
+        for line in released.split_inclusive(|&byte| byte == b'\n') {
+            match lines.redact_bytes(line) {
+                Some(masked) => shown.extend(masked),
+                None => shown.extend_from_slice(line),
+            }
         }
         shown
     }
