@@ -66,6 +66,16 @@ pub(super) fn inside(name: &str, arguments: &[String], input: Option<&str>) -> O
     Some(found)
 }
 
+/// What a one-liner prints, when that is a literal.
+pub(super) fn printed(name: &str, arguments: &[String]) -> Option<String> {
+    let code = is_language(name).then(|| code_of(name, arguments, None)).flatten()?;
+    let (literals, skeleton) = split(&code);
+    let prints = ["print", "puts", "console.log", "echo", "say", "write"].iter().any(|word| skeleton.contains(word));
+    let decodes = ["b64", "base64", "atob"].iter().any(|word| skeleton.contains(word));
+    let text = &literals.iter().find(|literal| literal.text.contains(' ') || decodes)?.text;
+    prints.then(|| if decodes { base64(text) } else { Some(text.clone()) }).flatten()
+}
+
 /// A loop that forks.
 pub(super) fn forks_forever(name: &str, arguments: &[String]) -> bool {
     is_language(name)
@@ -161,6 +171,8 @@ fn collect(code: &str, depth: usize, found: &mut Vec<Inner>) {
         "removeAll",
         "RemoveAll",
         "file delete",
+        "File.delete",
+        "removeSync",
     ]);
     let writes = has(&["write", "truncate", "appendFile", "put_contents"])
         || literals.iter().any(|literal| {
@@ -186,7 +198,7 @@ fn collect(code: &str, depth: usize, found: &mut Vec<Inner>) {
     let mut row: Vec<String> = Vec::new();
     for literal in literals.iter().take(MOST_LITERALS) {
         let text = literal.text.strip_prefix('~').map_or(literal.text.clone(), |rest| format!("{HOME}{rest}"));
-        if !matches!(literal.before.trim(), "," | "" | "=>") {
+        if !literal.before.chars().all(|c| c.is_whitespace() || ",[(=>".contains(c)) {
             row.clear();
         }
         row.push(text.clone());

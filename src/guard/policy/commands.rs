@@ -116,6 +116,7 @@ impl Judge<'_> {
                     return refuse(&DISK_ERASE);
                 }
             }
+            "shred" if operands.iter().any(|file| self.path(file).is_system_tree()) => return refuse(&REMOVE_SYSTEM),
             "shred" | "truncate" => operands.iter().find_map(|file| self.path(file).write()).map_or(Ok(()), refuse)?,
             "hdparm"
                 if arguments.iter().any(|a| {

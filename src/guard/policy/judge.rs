@@ -23,6 +23,8 @@ const MOST_LAYERS: usize = 8;
 const DEEPEST_SCRIPT: usize = 16;
 /// Bytes of words that are resolved for one line: many times what a person types.
 const MOST_WORK: usize = 4 << 20;
+/// Files that every new shell runs.
+const STARTUP_FILES: [&str; 6] = [".bashrc", ".zshrc", ".profile", ".bash_profile", ".zprofile", ".zshenv"];
 /// Files that a line may write and run.
 const MOST_FILES: usize = 32;
 
@@ -168,6 +170,11 @@ impl<'p> Judge<'p> {
             self.assign(word)?;
         }
         let raw = &simple.words[assignments..];
+        if raw.first().is_some_and(|word| matches!(*word, "declare" | "typeset" | "local" | "export" | "readonly")) {
+            for word in raw.iter().filter(|word| is_assignment(word)) {
+                self.assign(word)?;
+            }
+        }
         let mut words = Vec::new();
         for word in raw {
             words.extend(self.expand(word)?);
@@ -192,6 +199,12 @@ impl<'p> Judge<'p> {
             }
         }
         let output = self.command(words, &input)?;
+        if let (Some(file), Some(text)) = (&file, &output.text)
+            && STARTUP_FILES.iter().any(|name| file.ends_with(name))
+        {
+            // The next shell runs it.
+            self.text(text, None)?;
+        }
         self.write_file(file, output.text.as_deref());
         Ok(output)
     }
@@ -315,6 +328,12 @@ impl<'p> Judge<'p> {
             self.inside(inner, input)?;
             return Ok(Flow { text: Some(found), is_download: false });
         }
+        if matches!(name, "env" | "sudo")
+            && let Some(folder) = wrappers::folder(arguments)
+        {
+            let path = clean(folder, &self.cwd);
+            self.cwd = if path.is_absolute { Cwd::At(path.names) } else { Cwd::Somewhere };
+        }
         if let Some(inner) = wrappers::inner(name, arguments, input.text.as_deref()) {
             return self.inside(inner, input);
         }
@@ -331,7 +350,7 @@ impl<'p> Judge<'p> {
         let is_download = matches!(name, "curl" | "wget" | "fetch" | "aria2c" | "http" | "lwp-request");
         let text = decode::output(name, arguments, input.text.as_deref());
         // A file that the line itself wrote can be read again.
-        let text = text.or_else(|| match name {
+        let text = text.or_else(|| code::printed(name, arguments)).or_else(|| match name {
             "cat" | "head" | "tail" => arguments.iter().find_map(|argument| self.file(argument)),
             "base64" | "xxd" | "rev" | "tr" => {
                 let read = arguments.iter().find_map(|argument| self.file(argument))?;

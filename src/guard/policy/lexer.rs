@@ -175,6 +175,10 @@ fn scan(text: &str, start: usize, first: Option<Inside>) -> usize {
                 stack.push(Inside::Round);
                 at += 1;
             }
+            // A pattern such as `!(x)`.
+            (None, b'(') if at > start && matches!(bytes[at - 1], b'!' | b'@' | b'+' | b'?' | b'*') => {
+                stack.push(Inside::Round)
+            }
             // An array: the bracket stands right behind the equals sign.
             (None, b'(') if at > start && bytes[at - 1] == b'=' => stack.push(Inside::Round),
             (None, b' ' | b'\t' | b'\r' | b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')') => return at,

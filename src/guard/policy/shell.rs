@@ -47,6 +47,10 @@ impl Simple<'_> {
 
 /// Reads a text.
 pub(super) fn read(text: &str) -> Script<'_> {
+    // Words and blanks alone have no structure to be found.
+    if text.bytes().all(|b| b.is_ascii_alphanumeric() || b" -_./=:,@%+".contains(&b)) {
+        return plain(text);
+    }
     let is_small = text.len() <= LONGEST_PARSED_BYTES && depth(text) <= DEEPEST_PARSED;
     is_small.then(|| parsed(text)).flatten().unwrap_or_else(|| plain(text))
 }

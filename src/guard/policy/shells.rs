@@ -23,8 +23,8 @@ impl Judge<'_> {
             }
             "export" | "declare" | "local" | "readonly" | "typeset" => {
                 for argument in arguments {
-                    if let Some((name, value)) = argument.split_once('=') {
-                        self.set(name, vec![value.trim_matches(['(', ')']).to_owned()]);
+                    if let Some((name, value)) = argument.split_once('=').filter(|(_, value)| !value.starts_with('(')) {
+                        self.set(name, vec![value.to_owned()]);
                     }
                 }
                 Ok(Some(silent))

@@ -123,7 +123,7 @@ pub(super) fn clean(path: &str, cwd: &Cwd) -> Path {
 
 /// A pattern that leaves nothing out.
 pub(super) fn is_everything(name: &str) -> bool {
-    name.contains('*') && name.chars().all(|c| "*?.[]!^".contains(c))
+    name.starts_with("!(") || name.contains('*') && name.chars().all(|c| "*?.[]!^".contains(c))
 }
 
 impl Path {
@@ -222,6 +222,7 @@ impl Path {
         if let Some(rest) = after(".ssh") {
             let name = rest.first().copied().unwrap_or("*");
             let is_open = name.ends_with(".pub")
+                || name.ends_with(".md")
                 || ["config", "known_hosts", "authorized_keys", "rc", "environment"]
                     .iter()
                     .any(|open| name.starts_with(open));

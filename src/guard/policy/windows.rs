@@ -160,12 +160,21 @@ impl Reader<'_, '_> {
                 let recursive = is(&["/s"]) || arguments.iter().any(|a| a.to_lowercase().starts_with("-r"));
                 let everything =
                     recursive && arguments.iter().any(|a| matches!(a.as_str(), "*" | "*.*" | ".\\*" | ".\\*.*"));
-                if everything || arguments.iter().any(|a| is_tree(a)) {
+                let is_listed = listed.as_deref().is_some_and(|listed| listed != "download");
+                if everything || is_listed || arguments.iter().any(|a| is_tree(a)) {
                     return refuse(&REMOVE_DRIVE);
                 }
                 self.registry_item(&name, &arguments)?;
             }
-            "rd" | "rmdir" | "remove-item" | "ri" | "rm" | "deltree" | "sdelete" | "sdelete64" => {
+            "rd"
+            | "rmdir"
+            | "remove-item"
+            | "remove-itemproperty"
+            | "ri"
+            | "rm"
+            | "deltree"
+            | "sdelete"
+            | "sdelete64" => {
                 self.registry_item(&name, &arguments)?;
                 // What `rm` and `rmdir` mean with other paths is for the other reader to say.
                 let is_ours = |a: &&String| !matches!(name.as_str(), "rm" | "rmdir") || a.contains(['\\', ':']);
@@ -180,7 +189,8 @@ impl Reader<'_, '_> {
                     arguments.iter().any(|a| matches!(a.to_lowercase().as_str(), "-filter" | "-include" | "-name"));
                 *listed = arguments.iter().find(|a| is_tree(a)).filter(|_| !narrows).cloned();
             }
-            "foreach-object" | "foreach" | "%" | "where-object" | "where" | "?" | "sort-object" | "select-object" => {
+            "invoke-command" | "icm" | "start-job" | "measure-command" | "foreach-object" | "foreach" | "%"
+            | "where-object" | "where" | "?" | "sort-object" | "select-object" => {
                 if let Some(at) = rest.find(['{', '(']) {
                     let inner = rest[at + 1..].trim_end_matches(['}', ')']).to_owned();
                     for command in commands(&inner) {
@@ -226,6 +236,9 @@ impl Reader<'_, '_> {
                 let folded = rest.to_lowercase();
                 if folded.contains("shadowcopy") {
                     *listed = Some("shadow".to_owned());
+                }
+                if folded.contains("shadowcopy") && folded.contains(".delete(") {
+                    return refuse(&BACKUPS);
                 }
                 if folded.contains("win32shutdown(") {
                     return refuse(&POWER);

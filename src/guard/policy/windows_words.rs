@@ -173,6 +173,9 @@ fn holds(now: &Command, word: &str) -> bool {
     matches!(
         first.as_str(),
         "for"
+            | "invoke-command"
+            | "icm"
+            | "start-job"
             | "foreach"
             | "foreach-object"
             | "%"

@@ -21,11 +21,13 @@ const SPLIT: char = '\u{f8f2}';
 pub(super) const MARKS: std::ops::RangeInclusive<char> = '\u{f8f0}'..='\u{f8ff}';
 
 /// Words that one raw word may become.
-const MOST_FIELDS: usize = 64;
+const MOST_FIELDS: usize = 32;
 /// Expansions inside of expansions that are looked into.
 const DEEPEST_EXPANSION: usize = 32;
 /// The longest text that a word may become.
 const LONGEST_FIELD: usize = 1 << 16;
+/// The longest value of a variable that is put into a word: what is longer is no name of a command or file.
+const LONGEST_VALUE: usize = 1 << 11;
 
 /// Whether an expansion stands in double quotes.
 #[derive(Clone, Copy, PartialEq)]
@@ -156,6 +158,7 @@ impl Judge<'_> {
         self.nesting += 1;
         let end = self.expanded(raw, at, quotes, texts);
         self.nesting -= 1;
+        self.step(texts.iter().map(String::len).sum::<usize>() / 8)?;
         end
     }
 
@@ -212,7 +215,11 @@ impl Judge<'_> {
     /// The values that a variable may have.
     fn variable(&mut self, name: &str) -> Vec<String> {
         if let Some(value) = self.vars.get(name) {
-            return value.items.clone();
+            // A line may choose itself what separates words.
+            let Some(separators) = self.vars.get("IFS").filter(|_| name != "IFS") else { return value.items.clone() };
+            let separators = separators.items.concat();
+            let blank = |c: char| if separators.contains(c) { ' ' } else { c };
+            return value.items.iter().map(|item| item.chars().map(blank).collect()).collect();
         }
         match name {
             "HOME" => vec![HOME.to_string()],
@@ -366,6 +373,7 @@ fn append(texts: &mut [String], more: &str) {
 /// Adds each of the values to each of the texts.
 fn add(texts: &mut Vec<String>, values: &[String], quotes: Quotes) {
     let split = |value: &String| match quotes {
+        _ if value.len() > LONGEST_VALUE && !value.contains(' ') => UNKNOWN.to_string(),
         Quotes::Double => value.clone(),
         Quotes::None => value.replace([' ', '\t', '\n'], SPLIT.encode_utf8(&mut [0; 4])),
     };

@@ -147,12 +147,23 @@ pub(super) fn inner(name: &str, arguments: &[String], input: Option<&str>) -> Op
             }
             vec![Inner::Script(text.to_owned())]
         }
+        "ansible" => value_of(arguments, 'a', "args").map(|text| Inner::Script(text.to_owned())).into_iter().collect(),
+        "machinectl" if arguments.first().is_some_and(|verb| verb == "shell") => {
+            vec![Inner::Vector(after_options(&arguments[1..], "", &["uid"]).get(1..).unwrap_or_default().to_vec())]
+        }
         "schtasks" => {
             following_folded(arguments, "/tr").map(|text| Inner::Script(text.to_owned())).into_iter().collect()
         }
         "osascript" => osascript(arguments),
         _ => return None,
     })
+}
+
+/// The directory that a wrapper is told to go to first.
+pub(super) fn folder(arguments: &[String]) -> Option<&str> {
+    let own = &arguments[..arguments.len() - after_options(arguments, "uCDgp", &["chdir", "user"]).len()];
+    let following = ["-C", "-D", "--chdir"].iter().find_map(|option| following(own, option));
+    following.or_else(|| own.iter().find_map(|option| option.strip_prefix("--chdir=")))
 }
 
 /// The arguments after the options.
