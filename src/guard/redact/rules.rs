@@ -513,7 +513,7 @@ static PLACES: &[Rule] = &[
             "secret: true",
             "monkey=a1b2c3d4e5f6",
             "author=a1b2c3d4e5f6",
-            "PWD=/home/dev",
+            "PWD=/srv/project",
             "password=$PASSWORD",
             "key fingerprint is SHA256:{b43}",
             "token: ${{ secrets.GITHUB_TOKEN }}",
