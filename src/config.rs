@@ -219,7 +219,7 @@ pub fn default_state_dir() -> Option<PathBuf> {
     place::choose(|name| vars.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone()))
 }
 
-/// Whoever runs this process wants no colours, as https://no-color.org has it.
+/// Whoever runs this process wants no colours, as the convention named `NO_COLOR` has it.
 pub fn wants_no_color() -> bool {
     std::env::vars_os().any(|(name, value)| name == "NO_COLOR" && !value.is_empty())
 }

@@ -1,7 +1,7 @@
 //! Pictures of a terminal: cells in, SVG text or PNG bytes out.
 //!
-//! Pure: no file, no clock, no font of the system. [`svg`] is for people and browsers, whose fonts know every script;
-//! [`png`] is drawn here with the embedded font, and a framed code stands in for a glyph that it lacks. Lines, blocks
+//! Pure: no file, no clock, no font of the system. [`svg()`] is for people and browsers, whose fonts know every script;
+//! [`png()`] is drawn here with the embedded font, and a framed code stands in for a glyph that it lacks. Lines, blocks
 //! and underlines are shapes in both, so that they join whatever the font. The only home of `resvg`.
 
 mod boxes;

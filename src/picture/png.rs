@@ -6,7 +6,7 @@ use resvg::usvg::{Options, Tree};
 use super::font;
 use crate::error::{Error, Result};
 
-/// Draws an SVG of [`super::svg`] in its own size.
+/// Draws an SVG of [`super::svg()`] in its own size.
 pub(super) fn rasterise(svg: &str, width: u32, height: u32) -> Result<Vec<u8>> {
     let problem = |what: String| Error::Server(format!("the picture could not be drawn: {what}"));
     let options = Options { fontdb: font::FACES.clone(), font_family: font::FAMILY.to_owned(), ..Options::default() };
