@@ -116,6 +116,8 @@ fn patterns_stay_with_the_guard() {
 fn each_library_has_one_home() {
     for (library, homes) in [
         ("portable_pty", &["src/pty/"][..]),
+        ("tree_sitter", &["src/guard/policy/"]),
+        ("tree_sitter_bash", &["src/guard/policy/"]),
         ("axum", &["src/server/"]),
         ("reqwest", &["src/cli/", "src/bridge/", "src/traffic/emit.rs"]),
         ("rusqlite", &["src/traffic/store.rs"]),
