@@ -182,3 +182,32 @@ fn hostile_lines_end_soon() {
         assert!(took < Duration::from_secs(10), "{:.40}… took {took:?}", line);
     }
 }
+
+/// Lines of the fixtures cut, joined and sprinkled with what readers of text trip over; the same ones in every run.
+#[test]
+fn no_text_makes_the_policy_panic() {
+    const BITS: [&str; 24] = [
+        "$(", "${", "`", "'", "\"", "\\", "é", "日", "\u{1b}[", "{a,", "}", "(", ")", "<<E\n", "|", "&", "[", "%x:~",
+        "^", "$'\\x", "${x:-", "${x:1:", "$((", "\0",
+    ];
+    let lines: Vec<String> = [lines(BLOCK), lines(ALLOW)].concat().into_iter().map(|(_, line)| line).collect();
+    let policy = Policy::new(UserRules::default().with_downloads(true));
+    let mut seed = 0x2545_f491_4f6c_dd1d_u64;
+    let mut below = |count: usize| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        (seed % count as u64) as usize
+    };
+    for _ in 0..5_000 {
+        let mut chars: Vec<char> = lines[below(lines.len())].chars().collect();
+        chars.truncate(below(chars.len() + 1).max(4));
+        chars.extend(lines[below(lines.len())].chars());
+        for _ in 0..below(5) {
+            let at = below(chars.len() + 1);
+            chars.splice(at..at, BITS[below(BITS.len())].chars());
+        }
+        let _ = verdict(&policy, &chars.iter().collect::<String>());
+    }
+    assert!(verdict(&policy, "cmd é日 /é").is_none());
+}

@@ -114,7 +114,7 @@ impl Reader<'_, '_> {
             }
             "cmd" => {
                 let at = arguments.iter().position(|word| {
-                    word.len() >= 2 && matches!(word[..2].to_lowercase().as_str(), "/c" | "/k" | "/r")
+                    word.get(..2).is_some_and(|switch| matches!(switch.to_lowercase().as_str(), "/c" | "/k" | "/r"))
                 });
                 if let Some(at) = at {
                     let inner = format!("{} {}", &arguments[at][2..], arguments[at + 1..].join(" "));
