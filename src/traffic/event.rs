@@ -377,8 +377,8 @@ mod tests {
     fn secrets_are_masked_before_anything_is_cut() {
         let token = token();
         let mut event = Event::new("talk", "pty_1");
-        event.command = Some(Text::new(format!("{}{token}", "x".repeat(TEXT_CHARS - 10))));
-        event.response = Some(Text::new(format!("{}{token}", "y".repeat(TEXT_CHARS - 10))));
+        event.command = Some(Text::new(format!("{} {token}", "x".repeat(TEXT_CHARS - 11))));
+        event.response = Some(Text::new(format!("{} {token}", "y".repeat(TEXT_CHARS - 11))));
         event.error_message = Some(format!("no {token}"));
         event.extra = Map::from_iter([("note".to_owned(), json!(token))]);
         let event = Draft::new(event, Arc::default()).finish();
