@@ -13,6 +13,10 @@ use crate::guard::pending::edited;
 
 /// Ask the guard: what may be typed, and what may be shown.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  echo 'rm -rf /' | kpty guard check --json
+  kubectl get secret -o yaml | kpty guard redact")]
 pub(super) struct GuardArguments {
     #[command(subcommand)]
     question: Question,
@@ -25,8 +29,6 @@ enum Question {
     /// A line is a command, or a JSON object with `command` and `id`.
     Check(CheckArguments),
     /// Copy standard input to standard output, secrets masked. Everything else stays, byte for byte.
-    ///
-    /// Example: kubectl get secret -o yaml | kpty guard redact
     Redact,
 }
 

@@ -30,6 +30,8 @@ const BATCH: usize = 512;
 const MAX_LAG: usize = 1_024;
 /// How often what is too old is forgotten.
 const CLEANUP_EVERY: Duration = Duration::from_secs(600);
+/// How soon it is tried whether the disk is well again, when it was not.
+const RETRY_AFTER: Duration = Duration::from_secs(2);
 /// How long a flush is waited for.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(3);
 
@@ -265,9 +267,14 @@ impl Writer {
         let mut next_cleanup = Instant::now();
         loop {
             if Instant::now() >= next_cleanup {
-                next_cleanup = Instant::now() + CLEANUP_EVERY;
                 let cleaned = self.store.clean_up();
-                self.note(cleaned, 0);
+                if self.note(cleaned, 0) {
+                    *lock(&self.shared.trouble) = None;
+                }
+                next_cleanup = Instant::now() + CLEANUP_EVERY;
+            }
+            if lock(&self.shared.trouble).is_some() {
+                next_cleanup = next_cleanup.min(Instant::now() + RETRY_AFTER);
             }
             let (drafts, is_ending) = self.next(next_cleanup);
             let count = drafts.len() as u64;

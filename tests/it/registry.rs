@@ -250,7 +250,7 @@ async fn both_sources_are_listed_with_owners_and_leaders() {
         ("read", ErrorCode::PtyDesktopRequestError),
         ("term_read", ErrorCode::PtyDesktopRequestError),
         ("search", ErrorCode::PtyDesktopRequestError),
-        ("screenshot", ErrorCode::PtyNotAvailable),
+        ("screenshot", ErrorCode::PtyDesktopRequestError),
         ("resize", ErrorCode::DesktopResizeDisabled),
         ("kill", ErrorCode::DesktopKillDisabled),
     ] {

@@ -164,6 +164,8 @@ async fn deltas_lose_and_double_nothing() {
         for (round, count) in [0, 1, 3, 30, 0, 150, 7].into_iter().enumerate() {
             let from = round * 1_000;
             seat.talk(&format!("seq {from} {}; printf 'tail {round}\\n'", from + count)).await;
+            // The prompt comes after the end.
+            seat.wait(json!({ "quiet_ms": 300 }), "quiet").await;
             let delta = seat.call("term_read", json!({ "mode": "delta", "marker_id": marker, "max_lines": 200 })).await;
             assert_eq!(delta["marker_disposed"], false, "{}: {delta}", seat.name);
             assert_ne!(delta["marker_id"], marker, "{}", seat.name);
