@@ -124,7 +124,27 @@ impl Attributes {
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
+
+    /// The parameters of SGR that switch these on.
+    pub fn sgr(self) -> impl Iterator<Item = &'static str> {
+        SGR.into_iter().filter(move |(attribute, _)| self.contains(*attribute)).map(|(_, parameter)| parameter)
+    }
 }
+
+/// What switches each attribute on.
+const SGR: [(Attributes, &str); 11] = [
+    (Attributes::BOLD, "1"),
+    (Attributes::DIM, "2"),
+    (Attributes::ITALIC, "3"),
+    (Attributes::UNDERLINE, "4"),
+    (Attributes::DOUBLE_UNDERLINE, "4:2"),
+    (Attributes::CURLY_UNDERLINE, "4:3"),
+    (Attributes::DOTTED_UNDERLINE, "4:4"),
+    (Attributes::DASHED_UNDERLINE, "4:5"),
+    (Attributes::INVERSE, "7"),
+    (Attributes::HIDDEN, "8"),
+    (Attributes::STRIKEOUT, "9"),
+];
 
 impl BitOr for Attributes {
     type Output = Self;

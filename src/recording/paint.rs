@@ -5,7 +5,7 @@
 
 use std::io::Write as _;
 
-use kpty_emulator::{Attributes, Buffer, Cell, Color, CursorShape, Row, Screen, Style, Width};
+use kpty_emulator::{Buffer, Cell, Color, CursorShape, Row, Screen, Style, Width};
 
 /// The bytes. Writing to a vector does not fail, so results of it are not looked at.
 pub fn paint(screen: &Screen) -> Vec<u8> {
@@ -56,22 +56,8 @@ fn content(row: &Row) -> &[Cell] {
 
 fn set_pen(out: &mut Vec<u8>, style: Style) {
     out.extend_from_slice(b"\x1b[0");
-    for (attribute, code) in [
-        (Attributes::BOLD, "1"),
-        (Attributes::DIM, "2"),
-        (Attributes::ITALIC, "3"),
-        (Attributes::UNDERLINE, "4"),
-        (Attributes::DOUBLE_UNDERLINE, "4:2"),
-        (Attributes::CURLY_UNDERLINE, "4:3"),
-        (Attributes::DOTTED_UNDERLINE, "4:4"),
-        (Attributes::DASHED_UNDERLINE, "4:5"),
-        (Attributes::INVERSE, "7"),
-        (Attributes::HIDDEN, "8"),
-        (Attributes::STRIKEOUT, "9"),
-    ] {
-        if style.attributes.contains(attribute) {
-            let _ = write!(out, ";{code}");
-        }
+    for parameter in style.attributes.sgr() {
+        let _ = write!(out, ";{parameter}");
     }
     for (kind, color) in [(38, Some(style.fg)), (48, Some(style.bg)), (58, style.underline_color)] {
         let _ = match color {

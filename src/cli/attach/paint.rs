@@ -153,21 +153,8 @@ impl Painter {
 /// Colours and attributes as SGR.
 fn push_look((fg, bg, bits): (i64, i64, u16), out: &mut String) {
     out.push_str("\x1b[0");
-    let known = [
-        (Attributes::BOLD, "1"),
-        (Attributes::DIM, "2"),
-        (Attributes::ITALIC, "3"),
-        (Attributes::UNDERLINE, "4"),
-        (Attributes::DOUBLE_UNDERLINE, "4:2"),
-        (Attributes::CURLY_UNDERLINE, "4:3"),
-        (Attributes::DOTTED_UNDERLINE, "4:4"),
-        (Attributes::DASHED_UNDERLINE, "4:5"),
-        (Attributes::INVERSE, "7"),
-        (Attributes::HIDDEN, "8"),
-        (Attributes::STRIKEOUT, "9"),
-    ];
-    for (_, code) in known.iter().filter(|(attribute, _)| bits & attribute.bits() != 0) {
-        let _ = write!(out, ";{code}");
+    for parameter in Attributes::from_bits(bits).sgr() {
+        let _ = write!(out, ";{parameter}");
     }
     for (color, base) in [(fg, 30), (bg, 40)] {
         let _ = match color {
