@@ -27,7 +27,7 @@ const DEEPEST_EXPANSION: usize = 32;
 /// The longest text that a word may become.
 const LONGEST_FIELD: usize = 1 << 16;
 /// The longest value of a variable that is put into a word: what is longer is no name of a command or file.
-const LONGEST_VALUE: usize = 1 << 11;
+const LONGEST_VALUE: usize = 1 << 10;
 
 /// Whether an expansion stands in double quotes.
 #[derive(Clone, Copy, PartialEq)]
