@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::wire::{self, Look, Question};
 use crate::error::{DesktopFault, DesktopTrouble, Error, Result};
+use crate::guard::Redactor;
 use crate::ids::SessionId;
 
 /// The longest body that is taken, in bytes. What it says of its own length counts for nothing.
@@ -218,5 +219,5 @@ fn said(answer: &Map<String, Value>) -> String {
 }
 
 fn clip(text: &str) -> String {
-    text.chars().take(SAID_CHARS).collect()
+    Redactor::default().redact(text).chars().take(SAID_CHARS).collect()
 }

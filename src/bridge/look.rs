@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use kpty_emulator::{Buffer, Mode, Request, Which};
+use kpty_emulator::{Buffer, MAX_ROWS, Mode, Request, Which};
 
+use super::text::KEY_LINES;
 use super::transcript::{MAX_LINES, Place, Tail};
 use super::wire::{Look, Question};
 use super::{Desktop, Shared, State};
@@ -37,8 +38,20 @@ impl Desktop {
         client.buffer(url, id, question).await
     }
 
-    /// Brings what is known up to what a read needs.
+    /// Brings what is known up to what a read needs, and what its masks need.
     pub(super) async fn look_for(&self, request: &Request) -> Result<()> {
+        self.look_for_lines(request).await?;
+        if !self.lock().text.may_begin_in_key() {
+            return Ok(());
+        }
+        self.look_at_end(KEY_LINES as usize + usize::from(MAX_ROWS), None).await?;
+        match (request.mode, request.which) {
+            (Mode::Viewport, Which::Active) => self.look_at_window().await,
+            _ => Ok(()),
+        }
+    }
+
+    async fn look_for_lines(&self, request: &Request) -> Result<()> {
         let is_alternate = self.lock().text.buffer() == Buffer::Alternate;
         match request.mode {
             Mode::Viewport if request.which == Which::Active => self.look_at_window().await,

@@ -34,7 +34,7 @@ use crate::session::search::{SearchAnswer, SearchRequest};
 use crate::session::source::Source;
 use crate::session::talk::{TalkAnswer, TalkRequest};
 use crate::session::wait::{WaitAnswer, WaitRequest};
-use crate::session::{Command, Output, View};
+use crate::session::{Command, Output, View, is_secret_question};
 use client::Client;
 use commands::Commands;
 use leaders::LeaderCache;
@@ -51,6 +51,7 @@ pub struct Bridges {
     client: Arc<Client>,
     sessions: Arc<Mutex<HashMap<SessionId, Desktop>>>,
     leaders: Arc<LeaderCache>,
+    redactor: Arc<Redactor>,
 }
 
 /// A terminal of a desktop app; clones are the same terminal.
@@ -91,6 +92,11 @@ struct State {
 }
 
 impl Bridges {
+    /// Desktops whose text is masked like this.
+    pub fn new(redactor: Arc<Redactor>) -> Self {
+        Self { redactor, ..Self::default() }
+    }
+
     /// The terminal of a registered desktop session, with what was seen of it before.
     pub fn session(&self, record: &SessionRecord) -> Desktop {
         let id = SessionId::named(&record.session_id);
@@ -109,7 +115,7 @@ impl Bridges {
             let oldest = sessions.iter().min_by_key(|(_, desktop)| idle_first(desktop)).map(|(id, _)| id.clone());
             oldest.map(|id| sessions.remove(&id));
         }
-        let desktop = Desktop::new(id.clone(), url, record, Arc::clone(&self.client));
+        let desktop = Desktop::new(id.clone(), url, record, self);
         sessions.insert(id, desktop.clone());
         desktop
     }
@@ -123,7 +129,7 @@ fn local_pid(record: &SessionRecord) -> u32 {
 }
 
 impl Desktop {
-    fn new(id: SessionId, url: &str, record: &SessionRecord, client: Arc<Client>) -> Self {
+    fn new(id: SessionId, url: &str, record: &SessionRecord, bridges: &Bridges) -> Self {
         let now = Instant::now();
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let state = State {
@@ -141,8 +147,8 @@ impl Desktop {
                 created_at: record.created_at.clone(),
                 cli_type: record.cli_type.clone(),
                 pid: AtomicU32::new(local_pid(record)),
-                client,
-                redactor: Arc::new(Redactor::new([])),
+                client: Arc::clone(&bridges.client),
+                redactor: Arc::clone(&bridges.redactor),
                 turn: tokio::sync::Mutex::default(),
                 looks: tokio::sync::Mutex::default(),
                 state: Mutex::new(state),
@@ -153,6 +159,17 @@ impl Desktop {
     /// The lock is short and never held across an await; what a panic left behind is still the newest there is.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was last seen asks for something secret. A bridge does not tell whether it echoes, and not always where the
+    /// cursor is: then it is taken to be on the last line with text.
+    pub fn asks_for_secret(&self) -> bool {
+        let state = self.lock();
+        // Prompts of shells end otherwise, whatever their folders are called.
+        let is_question =
+            |line: &str| line.trim_end().ends_with([':', '?', '*']) && state.commands.prompt() != Some(line);
+        let lines = [state.text.cursor_text(), state.text.last_text()];
+        lines.into_iter().any(|line| is_question(line) && is_secret_question(line))
     }
 
     /// Types text. A caller that goes away does not stop it in the middle.

@@ -3,7 +3,7 @@
 //! Looks come in, answers go out. Nothing here asks the bridge.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use kpty_emulator::{Answer, Buffer, Delta, Loss, MarkerId, Mode, Request, Sheet, Size, Which};
 
@@ -13,6 +13,10 @@ use crate::guard::Redactor;
 
 /// Markers of a session; the oldest go first.
 const MAX_MARKERS: usize = 64;
+/// Lines before a read that its masks are made with; the longest private keys have about a hundred.
+pub(super) const KEY_LINES: u64 = 130;
+/// Lines of private keys have 64 characters or more, but the last.
+const SHORTEST_KEY_LINE: usize = 40;
 
 /// What a reader had seen.
 #[derive(Clone, Debug, Default)]
@@ -111,6 +115,12 @@ impl Text {
         }
     }
 
+    /// The last line that is not blank.
+    pub(super) fn last_text(&self) -> &str {
+        let known = self.shown(self.main.settled());
+        known.iter().rev().map(|(_, line)| *line).find(|line| !line.is_empty()).unwrap_or_default()
+    }
+
     /// Number of the window's first line, where it was seen.
     pub(super) fn top_line(&self) -> Option<u64> {
         self.window.as_ref().filter(|_| self.alternate.is_none()).map(|window| window.first)
@@ -138,12 +148,8 @@ impl Text {
             }
             false => (self.alternate_end(), 0, 0),
         };
-        let mask = |(number, line): (u64, String)| match redactor.redact(&line) {
-            Cow::Borrowed(_) => (number, line),
-            Cow::Owned(masked) => (number, masked),
-        };
         let sheet = Sheet {
-            lines: lines.into_iter().map(mask).collect(),
+            lines: self.masked(lines, is_main, redactor),
             next_line,
             oldest_line,
             cursor_line,
@@ -152,6 +158,42 @@ impl Text {
             delta,
         };
         sheet.into_answer(request)
+    }
+
+    /// The lines without secrets. What stands before and between them is looked at too: a private key goes over many
+    /// lines, and only its frame says what it is.
+    fn masked(&self, wanted: Vec<(u64, String)>, is_main: bool, redactor: &Redactor) -> Vec<(u64, String)> {
+        let (Some((first, _)), Some((last, _))) = (wanted.first(), wanted.last()) else { return wanted };
+        let (lead, last) = (first.saturating_sub(KEY_LINES), *last);
+        let around: Vec<(u64, &str)> = match &self.alternate {
+            Some(look) if !is_main => (0..)
+                .zip(&look.lines)
+                .map(|(row, line)| (row, line.as_str()))
+                .take_while(|(row, _)| *row <= last)
+                .collect(),
+            _ => self.main.range(lead, last + 1).collect(),
+        };
+        let known: HashMap<u64, &str> = wanted.iter().map(|(number, line)| (*number, line.as_str())).collect();
+        let mut all: BTreeMap<u64, &str> = around.into_iter().collect();
+        all.extend(known);
+        let joined = all.values().copied().collect::<Vec<_>>().join("\n");
+        let Cow::Owned(masked) = redactor.redact(&joined) else { return wanted };
+        let masked: Vec<String> = match masked.split('\n').count() == all.len() {
+            true => masked.split('\n').map(str::to_owned).collect(),
+            false => {
+                let mut lines = redactor.lines();
+                all.values().map(|line| lines.redact(line).unwrap_or_else(|| (*line).to_owned())).collect()
+            }
+        };
+        let mut masked: HashMap<u64, String> = all.into_keys().zip(masked).collect();
+        wanted.into_iter().map(|(number, line)| (number, masked.remove(&number).unwrap_or(line))).collect()
+    }
+
+    /// The oldest known line may be one of a private key whose frame was never seen.
+    pub(super) fn may_begin_in_key(&self) -> bool {
+        let is_body = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
+        let first = self.main.line(self.main.first()).unwrap_or_default();
+        first.len() >= SHORTEST_KEY_LINE && first.bytes().all(is_body)
     }
 
     fn main_lines(&self, mode: Mode, max_lines: Option<usize>) -> Vec<(u64, String)> {

@@ -9,10 +9,9 @@ use kpty_emulator::Size;
 use super::run::new_session;
 use super::{EXIT_NOT_STARTED, EXIT_OTHER, Failure, Outcome, print, serve, tty};
 use crate::error::{Error, Result};
-use crate::guard::Redactor;
 use crate::model::ExitInfo;
 use crate::recording::{DEFAULT_MAX_BYTES, End, Options, Recorder, Status};
-use crate::session::{NewSession, Session};
+use crate::session::{NewSession, Session, knowing_environment};
 
 #[derive(Args)]
 #[command(after_help = "\
@@ -71,7 +70,7 @@ pub(super) fn run(arguments: &RecordArguments) -> std::result::Result<Outcome, F
     let path = path.unwrap_or_else(|| PathBuf::from(format!("kpty-{}.cast", std::process::id())));
     let options = Options {
         path: path.clone(),
-        redactor: (!arguments.raw).then(|| Arc::new(Redactor::new([]))),
+        redactor: (!arguments.raw).then(|| Arc::new(knowing_environment(&new))),
         input: arguments.input,
         max_bytes: arguments.max_bytes,
         title: Some(arguments.command.join(" ")),

@@ -12,3 +12,12 @@ mod secret;
 pub use self::policy::{Policy, Refusal, UserRules};
 pub use self::redact::{KeyWatch, LineRedactor, RedactStream, Redactor};
 pub use self::secret::is_same;
+
+/// The beginning of a text, so many bytes at most, cut between words: half a secret is none to a redactor.
+pub fn whole_words(text: &str, longest: usize) -> &str {
+    if text.len() <= longest {
+        return text;
+    }
+    let head = &text[..text.floor_char_boundary(longest)];
+    &head[..head.rfind(char::is_whitespace).unwrap_or(0)]
+}

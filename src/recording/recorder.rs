@@ -54,6 +54,8 @@ pub struct Status {
     pub bytes: u64,
     /// Why it ended; none while it goes on.
     pub ended: Option<End>,
+    /// Secrets are masked in it.
+    pub is_masked: bool,
 }
 
 /// Why a recording ended.
@@ -208,15 +210,21 @@ impl Recorder {
     pub fn start_with(options: Options, size: Size, echo: Option<Echo>) -> Result<(Self, Tap)> {
         let file = create(&options.path).map_err(|cause| Error::file("create", &options.path, cause))?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let writer = CastWriter::new(file, size, now, options.title.as_deref())
+        let masked = |title: &str| match &options.redactor {
+            Some(redactor) => redactor.redact(title).into_owned(),
+            None => title.to_owned(),
+        };
+        let title = options.title.as_deref().map(masked);
+        let writer = CastWriter::new(file, size, now, title.as_deref())
             .map_err(|cause| Error::file("write", &options.path, cause))?;
-        let status = Status { path: options.path.clone(), bytes: writer.bytes, ended: None };
+        let is_masked = options.redactor.is_some();
+        let status = Status { path: options.path.clone(), bytes: writer.bytes, ended: None, is_masked };
         let shared = Arc::new(Shared {
             queue: Mutex::default(),
             ready: Condvar::new(),
             began: Instant::now(),
             input: options.input,
-            is_masked: options.redactor.is_some(),
+            is_masked,
             status: Mutex::new(status),
         });
         let job = Job {
@@ -467,7 +475,7 @@ mod tests {
     /// The queue is full long before a thread that does not run could write it.
     #[test]
     fn a_session_is_never_made_to_wait() {
-        let status = Status { path: PathBuf::new(), bytes: 0, ended: None };
+        let status = Status { path: PathBuf::new(), bytes: 0, ended: None, is_masked: false };
         let shared = Arc::new(Shared {
             queue: Mutex::default(),
             ready: Condvar::new(),

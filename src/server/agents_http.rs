@@ -13,7 +13,9 @@ use axum::{Json, Router};
 use serde_json::{Map, Value, json};
 
 use super::body::json_bytes;
+use super::query::echo;
 use super::traffic_http::caller;
+use crate::guard::Redactor;
 use crate::ids::SessionId;
 use crate::model::{Owner, Role, iso_time};
 use crate::registry::{OwnerChange, check_text};
@@ -134,7 +136,7 @@ impl Introduction {
 }
 
 fn short(text: &str) -> String {
-    text.chars().take(200).collect()
+    echo(text, &Redactor::default())
 }
 
 impl Known {

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 
 use super::body::json_bytes;
-use super::query::query_value;
+use super::query::{echo, echo_word, query_value};
 use crate::config::ScreenAccess;
 use crate::error::{Error, Result as OurResult};
 use crate::model::Role;
@@ -28,8 +28,6 @@ const BUFFER_LINES: u64 = 40;
 const LONGEST_READ_MS: u64 = 5_000;
 /// Characters of a command's output: the most that `talk` gives.
 const TALK_CHARS: usize = 200_000;
-/// Characters of a name that nobody knows that are said back.
-const MAX_ECHO: usize = 128;
 /// Characters in which names are compared by desktop apps.
 const SHORT_NAME: usize = 16;
 
@@ -111,7 +109,7 @@ impl Asked {
     fn session(&self, tools: &Tools) -> Result<Session, Refusal> {
         let id = self.required("session_id")?;
         tools.own_session(id).map_err(|_| {
-            let error = format!("Session not found: {}", id.chars().take(MAX_ECHO).collect::<String>());
+            let error = format!("Session not found: {}", echo(id, tools.redactor()));
             let body = json!({ "ok": false, "error": error, "error_code": "PTY_SESSION_NOT_FOUND" });
             (StatusCode::NOT_FOUND, Json(body))
         })
@@ -212,7 +210,7 @@ async fn buffer(State(tools): State<Tools>, request: Request) -> Answer {
         "viewport" => BufferMode::Viewport,
         "delta" => BufferMode::Delta { since: asked.0.get("marker_id").and_then(Value::as_u64) },
         other => {
-            let other: String = other.chars().take(MAX_ECHO).collect();
+            let other = echo_word(other);
             let error = format!("Invalid mode: {other}. Must be 'tail', 'viewport', or 'delta'");
             return Err(refuse(StatusCode::BAD_REQUEST, error));
         }
@@ -293,7 +291,7 @@ async fn is_leader(State(tools): State<Tools>, uri: Uri) -> Answer {
     let leaders: Vec<String> = registry.list().iter().filter(|s| leads(s)).map(|s| s.id().to_string()).collect();
     let is_asked = |leader: &&String| short_name(leader) == short_name(&asked);
     let found = leaders.iter().find(is_asked);
-    let asked: String = asked.chars().take(MAX_ECHO).collect();
+    let asked = echo(&asked, tools.redactor());
     Ok(Json(json!({
         "ok": true,
         "session_id": asked,

@@ -15,16 +15,14 @@ use serde_json::{Map, Value, json};
 use super::body::json_bytes;
 use super::desktop_auth::{DESKTOP_SECRET, DesktopAuth, Replaced};
 use super::mcp;
-use super::query::query_value;
+use super::query::{echo, echo_word, query_value};
 use super::traffic_http::caller;
 use crate::error::Error;
+use crate::guard::Redactor;
 use crate::ids::SessionId;
 use crate::model::{Owner, Role, SessionRecord, Source};
 use crate::registry::{Listed, OwnerChange, Registered, Registration, Registry, Unregistered};
 use crate::tools::{Caller, Reply, Tools};
-
-/// Characters of a name that nobody knows that are said back.
-const MAX_ECHO: usize = 128;
 
 #[derive(Clone)]
 struct Pty {
@@ -73,11 +71,13 @@ fn missing(place: &str, name: &str) -> Refusal {
 
 /// A fault in the content.
 fn fault(error: impl Into<String>) -> Json<Value> {
-    Json(json!({ "ok": false, "error": error.into() }))
+    // It may repeat what was sent.
+    let error: String = error.into();
+    Json(json!({ "ok": false, "error": Redactor::default().redact(&error) }))
 }
 
-fn not_found(id: &str) -> String {
-    format!("Session not found: {}", id.chars().take(MAX_ECHO).collect::<String>())
+fn not_found(pty: &Pty, id: &str) -> String {
+    format!("Session not found: {}", echo(id, pty.tools.redactor()))
 }
 
 fn in_path(id: IdInPath) -> Result<String, Refusal> {
@@ -155,12 +155,13 @@ async fn register(State(pty): State<Pty>, request: Request) -> Answer {
         Ok(body) => body,
         Err(fault) => return Ok(fault),
     };
-    let answer = register_from(&pty.registry, &body).unwrap_or_else(fault);
+    let answer = register_from(&pty, &body).unwrap_or_else(fault);
     pty.record("register", &caller, began, body, &answer);
     Ok(answer)
 }
 
-fn register_from(registry: &Registry, body: &Map<String, Value>) -> Result<Json<Value>, String> {
+fn register_from(pty: &Pty, body: &Map<String, Value>) -> Result<Json<Value>, String> {
+    let registry = &pty.registry;
     let session_id = text(body, "session_id")?.ok_or("session_id is required")?;
     let source = text(body, "source")?.unwrap_or_else(|| Source::Desktop.as_str().to_owned());
     let source =
@@ -169,13 +170,13 @@ fn register_from(registry: &Registry, body: &Map<String, Value>) -> Result<Json<
     if source == Source::Desktop && desktop_url.is_none() {
         return Err("desktop_url is required for source='desktop'".to_owned());
     }
-    let owner = owner(body).map_err(|problem| match problem {
+    let owner = owner(body, pty.tools.redactor()).map_err(|problem| match problem {
         BadOwner::Role(role) => format!("Invalid owner_role: {role}. Must be 'leader' or 'worker'"),
         BadOwner::Other(problem) => problem,
     })?;
     let (cli_type, pid) = (text(body, "cli_type")?, pid(body)?);
     if source == Source::Local {
-        update_local(registry, &session_id, owner)?;
+        update_local(pty, &session_id, owner)?;
         return Ok(Json(json!({ "ok": true, "updated": true })));
     }
     let desktop_url = desktop_url.unwrap_or_default();
@@ -187,11 +188,12 @@ fn register_from(registry: &Registry, body: &Map<String, Value>) -> Result<Json<
 }
 
 /// A session of this server is made by `create` alone; its owner may be told here.
-fn update_local(registry: &Registry, session_id: &str, owner: Owner) -> Result<(), String> {
+fn update_local(pty: &Pty, session_id: &str, owner: Owner) -> Result<(), String> {
+    let registry = &pty.registry;
     let id = SessionId::named(session_id);
     let is_local = registry.listed(&id).is_ok_and(|listed| listed.record.source == Source::Local);
     if !is_local {
-        return Err(format!("{}. source='local' is for a session that this server runs", not_found(session_id)));
+        return Err(format!("{}. source='local' is for a session that this server runs", not_found(pty, session_id)));
     }
     registry.change_owner(&id, &OwnerChange::Update(owner)).map(drop).map_err(|error| error.to_string())
 }
@@ -203,7 +205,7 @@ async fn unregister(State(pty): State<Pty>, uri: Uri, headers: HeaderMap, id: Id
     let began = Instant::now();
     let answer = match pty.registry.unregister(&SessionId::named(&id), force) {
         Unregistered::Done => Json(json!({ "ok": true })),
-        Unregistered::Unknown => fault(not_found(&id)),
+        Unregistered::Unknown => fault(not_found(&pty, &id)),
         Unregistered::IsLocal => fault(format!("{id} is a local session: use action 'kill' to end it")),
         Unregistered::LeaderProtected => Json(json!({
             "ok": false,
@@ -239,7 +241,7 @@ async fn sessions(State(pty): State<Pty>, uri: Uri) -> Json<Value> {
         return Json(json!({ "sessions": all, "count": all.len(), "by_source": by_source }));
     };
     let kept: Vec<_> = all.iter().filter(|shown| shown.record.source.as_str() == filter).collect();
-    let filter: String = filter.chars().take(MAX_ECHO).collect();
+    let filter = echo_word(&filter);
     Json(json!({ "sessions": kept, "count": kept.len(), "source_filter": filter }))
 }
 
@@ -247,7 +249,7 @@ async fn session(State(pty): State<Pty>, id: IdInPath) -> Answer {
     let id = in_path(id)?;
     Ok(match pty.registry.listed(&SessionId::named(&id)) {
         Ok(listed) => Json(json!({ "ok": true, "session": Shown::from(listed) })),
-        Err(_) => fault(not_found(&id)),
+        Err(_) => fault(not_found(&pty, &id)),
     })
 }
 
@@ -260,24 +262,24 @@ async fn reset(State(pty): State<Pty>, headers: HeaderMap) -> Answer {
 }
 
 async fn heartbeat_of(State(pty): State<Pty>, id: IdInPath) -> Answer {
-    Ok(beat(&pty.registry, &in_path(id)?))
+    Ok(beat(&pty, &in_path(id)?))
 }
 
 async fn heartbeat(State(pty): State<Pty>, request: Request) -> Answer {
     Ok(match object(request).await? {
         Err(fault) => fault,
         Ok(body) => match text(&body, "session_id") {
-            Ok(Some(id)) => beat(&pty.registry, &id),
+            Ok(Some(id)) => beat(&pty, &id),
             Ok(None) => fault("session_id is required"),
             Err(problem) => fault(problem),
         },
     })
 }
 
-fn beat(registry: &Registry, id: &str) -> Json<Value> {
-    match registry.heartbeat(&SessionId::named(id)) {
+fn beat(pty: &Pty, id: &str) -> Json<Value> {
+    match pty.registry.heartbeat(&SessionId::named(id)) {
         true => Json(json!({ "ok": true })),
-        false => fault(not_found(id)),
+        false => fault(not_found(pty, id)),
     }
 }
 
@@ -291,21 +293,22 @@ async fn update_ownership(State(pty): State<Pty>, request: Request) -> Answer {
         Ok(body) => body,
         Err(fault) => return Ok(fault),
     };
-    let answer = update_owner(&pty.registry, &body).unwrap_or_else(fault);
+    let answer = update_owner(&pty, &body).unwrap_or_else(fault);
     pty.record("update_ownership", &caller, began, body, &answer);
     Ok(answer)
 }
 
-fn update_owner(registry: &Registry, body: &Map<String, Value>) -> Result<Json<Value>, String> {
+fn update_owner(pty: &Pty, body: &Map<String, Value>) -> Result<Json<Value>, String> {
+    let registry = &pty.registry;
     let id = text(body, "session_id")?.ok_or("session_id is required")?;
-    let owner = owner(body).map_err(|problem| match problem {
+    let owner = owner(body, pty.tools.redactor()).map_err(|problem| match problem {
         BadOwner::Role(role) => format!("Invalid owner_role: {role}"),
         BadOwner::Other(problem) => problem,
     })?;
     match registry.change_owner(&SessionId::named(&id), &OwnerChange::Update(owner)) {
         Ok(record) => Ok(Json(json!({ "ok": true, "session": record }))),
         Err(Error::SessionNotFound(_) | Error::Exited(_)) => {
-            Ok(Json(json!({ "ok": false, "error": not_found(&id), "error_code": "NOT_FOUND" })))
+            Ok(Json(json!({ "ok": false, "error": not_found(pty, &id), "error_code": "NOT_FOUND" })))
         }
         Err(error) => Err(error.to_string()),
     }
@@ -324,8 +327,8 @@ impl From<String> for BadOwner {
     }
 }
 
-/// The owner in a body; all of it is read before any of it is used.
-fn owner(body: &Map<String, Value>) -> Result<Owner, BadOwner> {
+/// The owner in a body; all of it is read before any of it is used. A label is shown everywhere, so it is masked first.
+fn owner(body: &Map<String, Value>, redactor: &Redactor) -> Result<Owner, BadOwner> {
     let role = match text(body, "owner_role")? {
         None => None,
         Some(role) => Some(Role::from_name(&role).ok_or(BadOwner::Role(role))?),
@@ -334,7 +337,7 @@ fn owner(body: &Map<String, Value>) -> Result<Owner, BadOwner> {
         agent_id: text(body, "owner_agent_id")?,
         session_id: text(body, "owner_session_id")?,
         role,
-        label: text(body, "label")?,
+        label: text(body, "label")?.map(|label| redactor.redact(&label).into_owned()),
         claude_code_session_id: text(body, "claude_code_session_id")?,
     })
 }

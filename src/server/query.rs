@@ -2,6 +2,24 @@
 
 use axum::http::Uri;
 
+use crate::guard::Redactor;
+
+/// Characters of what a caller sent that an answer repeats.
+const ECHO_CHARS: usize = 200;
+
+/// What a caller sent, as an answer may repeat it: masked, then cut.
+pub(super) fn echo(text: &str, redactor: &Redactor) -> String {
+    redactor.redact(text).chars().take(ECHO_CHARS).collect()
+}
+
+/// The same for what is one of a few short words: anything longer was not meant for its place, and is not repeated.
+pub(super) fn echo_word(word: &str) -> String {
+    match word.chars().count() {
+        count @ 21.. => format!("(a text of {count} characters)"),
+        _ => Redactor::default().redact(word).into_owned(),
+    }
+}
+
 /// A value of the query, decoded; the first of several.
 pub(super) fn query_value(uri: &Uri, name: &str) -> Option<String> {
     let pairs = uri.query()?.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));

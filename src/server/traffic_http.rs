@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::body::json_bytes;
 use super::mcp::AGENT_HEADER;
 use super::mcp::name_in;
-use super::query::query_value;
+use super::query::{echo, echo_word, query_value};
 use super::traffic_ws::{self, Listeners};
 use crate::model::{iso_time_millis, millis_from_iso};
 use crate::tools::Tools;
@@ -87,7 +87,7 @@ fn refuse(status: StatusCode, why: &str) -> Refusal {
 
 /// A value in the query that cannot be meant.
 fn unprocessable(name: &str, problem: &str, input: &str) -> Refusal {
-    let input: String = input.chars().take(100).collect();
+    let input = echo_word(input);
     let fault = json!({ "type": "value_error", "loc": ["query", name], "msg": problem, "input": input });
     (StatusCode::UNPROCESSABLE_ENTITY, Json(json!({ "detail": [fault] })))
 }
@@ -171,9 +171,9 @@ fn in_path(id: IdInPath) -> Result<String, Refusal> {
 
 async fn event(State(traffic): State<Traffic>, id: IdInPath) -> Answer {
     let id = in_path(id)?;
-    let wanted = id.clone();
+    let (wanted, redactor) = (id.clone(), Arc::clone(traffic.tools.redactor()));
     let found = traffic.ask(move |store| store.event(&wanted)).await?;
-    let shown: String = id.chars().take(100).collect();
+    let shown = echo(&id, &redactor);
     let missing = || refuse(StatusCode::NOT_FOUND, &format!("PTY event {shown} not found"));
     found.map(|event| Json(event.row())).ok_or_else(missing)
 }
@@ -212,7 +212,7 @@ async fn sessions(State(traffic): State<Traffic>) -> Answer {
 async fn session(State(traffic): State<Traffic>, uri: Uri, id: IdInPath) -> Answer {
     let id = in_path(id)?;
     let limit = number(&uri, "recent_limit", PAGE, 1, SMALL_PAGE)?;
-    let wanted = id.clone();
+    let (wanted, redactor) = (id.clone(), Arc::clone(traffic.tools.redactor()));
     let (summary, recent) = traffic
         .ask(move |store| {
             let summary = store.sessions(Some(&wanted))?.pop();
@@ -220,7 +220,7 @@ async fn session(State(traffic): State<Traffic>, uri: Uri, id: IdInPath) -> Answ
             Ok((summary, store.events(&filter, limit, 0)?))
         })
         .await?;
-    let shown: String = id.chars().take(100).collect();
+    let shown = echo(&id, &redactor);
     let summary = summary.ok_or_else(|| refuse(StatusCode::NOT_FOUND, &format!("No data for PTY session: {shown}")))?;
     Ok(Json(json!({ "summary": summary_fields(&summary), "recent_events": rows(&recent.events) })))
 }

@@ -13,6 +13,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
 use super::body::refusal;
+use super::query::echo_word;
 use super::traffic_http::Traffic;
 use crate::model::iso_time_millis;
 use crate::traffic::Event;
@@ -179,7 +180,7 @@ impl Listener {
                 json!({ "type": "resumed", "message": "Event stream resumed", "missed": missed })
             }
             other => {
-                let other: String = other.chars().take(100).collect();
+                let other = echo_word(other);
                 return self.complain(&format!("Unknown message type: {other}")).await;
             }
         };

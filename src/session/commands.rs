@@ -9,6 +9,7 @@ use kpty_emulator::Place;
 
 use super::output::Output;
 use super::sentinel::Sentinel;
+use crate::guard::whole_words;
 use crate::ids::CommandId;
 
 /// Commands that are remembered; the oldest finished ones go first.
@@ -138,15 +139,6 @@ impl Command {
     pub fn age(&self) -> Duration {
         self.end.as_ref().map_or_else(|| self.since.elapsed(), |end| end.after)
     }
-}
-
-/// The beginning of a text, cut between words: half a secret is none to a redactor.
-fn whole_words(text: &str, longest: usize) -> &str {
-    if text.len() <= longest {
-        return text;
-    }
-    let head = &text[..text.floor_char_boundary(longest)];
-    &head[..head.rfind(char::is_whitespace).unwrap_or(0)]
 }
 
 /// The newest commands, in the order of their numbers.

@@ -56,7 +56,8 @@ impl Session {
     }
 }
 
-fn is_secret_question(line: &str) -> bool {
+/// A line that ends with a question for a password or the like.
+pub(crate) fn is_secret_question(line: &str) -> bool {
     let line = line.trim_end().trim_end_matches(DOTS).trim_end().to_lowercase();
     line.ends_with([':', '?', '>', ']', ')']) && SECRET_WORDS.iter().any(|word| line.contains(word))
 }

@@ -37,11 +37,12 @@ use kpty_emulator::{Answer, Modes, Request, Size};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 pub use commands::{Command, Evidence};
+pub(crate) use hidden::is_secret_question;
 pub use kill::{KillReport, kill_all};
 pub use masked::MaskedScreen;
 pub use output::Output;
 pub use record::WholeOutput;
-pub use spawn::{Integration, NewSession};
+pub use spawn::{Integration, NewSession, knowing_environment};
 pub use view::{Moment, View};
 
 use crate::error::{Error, Exited, Result};

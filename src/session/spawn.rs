@@ -150,7 +150,7 @@ impl Session {
 }
 
 /// The values of secret variables, the server's and the session's, are masked wherever they show.
-fn knowing_environment(new: &NewSession) -> Redactor {
+pub fn knowing_environment(new: &NewSession) -> Redactor {
     let inherited = new.inherited.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
     let given = new.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     new.redactor.with_variables(inherited.chain(given))

@@ -20,7 +20,7 @@ use super::{Source, Store};
 use crate::ids::SessionId;
 use crate::model::{ExitInfo, SessionRecord};
 use crate::registry::{MAX_EVENTS, RegistryEvent};
-use crate::session::Session;
+use crate::session::{Info, Session};
 
 /// How long changes of the registry are gathered.
 const REGISTRY_PAUSE: Duration = Duration::from_secs(1);
@@ -328,6 +328,12 @@ async fn save_session(shared: &Arc<Shared>, session: &Session) -> bool {
         return true;
     }
     let buffer = session.read_raw(BUFFER_BYTES, Duration::ZERO).await;
+    let redactor = session.redactor();
+    let info = Info {
+        cwd: redactor.redact(&info.cwd.to_string_lossy()).into_owned().into(),
+        shell: redactor.redact(&info.shell).into_owned(),
+        ..info
+    };
     let target = Target::Session(session.id().clone());
     let is_saved = shared.write(target, move |store| store.save_session(&Saved { info, buffer })).await;
     if is_saved && let Some(saved) = shared.state().sessions.get_mut(session.id()) {

@@ -6,6 +6,7 @@ use super::owner::{agent_id, owner};
 use super::params::Params;
 use super::session_id;
 use crate::error::{Error, Result};
+use crate::guard::Redactor;
 use crate::ids::SessionId;
 use crate::model::SessionRecord;
 use crate::registry::{OwnerChange, Registry};
@@ -33,9 +34,9 @@ pub(super) struct Answer {
 }
 
 impl Request {
-    pub(super) fn adopt(params: &Params<'_>) -> Result<Self> {
+    pub(super) fn adopt(params: &Params<'_>, redactor: &Redactor) -> Result<Self> {
         let session = session_id(params)?;
-        let owner = owner(params)?;
+        let owner = owner(params, redactor)?;
         if owner.agent_id.is_none() {
             return Err(Error::MissingParam("owner_agent_id"));
         }

@@ -11,17 +11,19 @@ use serde_json::{Map, Value};
 use super::envelope::Reply;
 use super::params::{Params, number};
 use super::{Caller, Tools};
+use crate::bridge::Desktop;
 use crate::error::ErrorCode;
-use crate::guard::Redactor;
+use crate::guard::{Redactor, whole_words};
 use crate::ids::SessionId;
 use crate::registry::Located;
 use crate::session::Session;
+use crate::session::keys::Key;
 use crate::traffic::{Draft, Event, Hidden, LOOK_CHARS, TEXT_CHARS, Text, clean_name};
 
 /// Bytes of a text that go to the record, where it is masked and cut to much less.
 const MAX_BYTES: usize = 128 << 10;
-/// Characters of one parameter in a list of them.
-const PARAM_CHARS: usize = 200;
+/// Bytes of one parameter in a list of them.
+const PARAM_BYTES: usize = 200;
 /// Actions that type what they are given.
 const TYPING: [&str; 6] = ["talk", "run", "send_line", "send_keys", "send_line_to_agent", "write"];
 /// Actions that only show: the record keeps little of it.
@@ -96,14 +98,18 @@ fn draft(
     event.agent_id = caller.identity(arguments, tools.config.identity.agent_id.as_deref());
     event.owner_session_id.clone_from(&tools.config.identity.session_id);
     event.cli_type.clone_from(&tools.config.identity.cli_type);
-    let session = about_session(tools, id, &mut event);
+    let whose = about_session(tools, id, &mut event);
     let is_typing = TYPING.contains(&event.action.as_str());
     let command = command_text(&event.action, arguments);
     let is_hidden = is_typing
-        && session.as_ref().is_some_and(|session| {
-            session.typed_hidden_since(began) || (reply.is_none_or(|reply| reply.is_error) && session.hides_input())
-        });
-    let hidden = is_hidden.then(|| Hidden { text: command.clone().unwrap_or_default() });
+        && match &whose {
+            Some(Whose::Ours(session)) => {
+                session.typed_hidden_since(began) || (reply.is_none_or(|reply| reply.is_error) && session.hides_input())
+            }
+            Some(Whose::Desktop(desktop)) => desktop.asks_for_secret(),
+            None => false,
+        };
+    let hidden = is_hidden.then(|| Hidden { parts: typed_parts(&event.action, arguments) });
     event.command = command.as_deref().map(clipped);
     event.timeout_ms = timeout(tools, &event.action, arguments);
     match reply {
@@ -117,7 +123,10 @@ fn draft(
         }
     }
     let response_chars = if SHOWING.contains(&event.action.as_str()) { LOOK_CHARS } else { TEXT_CHARS };
-    let redactor = session.map_or_else(|| Arc::clone(&tools.redactor), |session| session.redactor());
+    let redactor = match whose {
+        Some(Whose::Ours(session)) => session.redactor(),
+        _ => Arc::clone(&tools.redactor),
+    };
     let is_for_journal = event.session_source.is_some();
     Draft { hidden, response_chars, is_for_journal, ..Draft::new(event, redactor) }
 }
@@ -130,22 +139,54 @@ fn session_id<'a>(arguments: &'a Map<String, Value>, reply: Option<&'a Reply>) -
     given.or_else(|| told("session_id")).or_else(|| told("resolved_session_id"))
 }
 
+/// The session of an action.
+enum Whose {
+    Ours(Session),
+    Desktop(Desktop),
+}
+
 /// What is known of the session, if there is one.
-fn about_session(tools: &Tools, id: Option<&str>, event: &mut Event) -> Option<Session> {
+fn about_session(tools: &Tools, id: Option<&str>, event: &mut Event) -> Option<Whose> {
     let id = SessionId::named(id?);
     let located = tools.registry.locate(&id).ok()?;
     let (owner, label, cli_type, source, session) = match located {
         Located::Local(session) => {
             let (owner, label) = session.with_owner(|owner| (owner.session_id.clone(), owner.label.clone()));
-            (owner, label, tools.registry.cli_type(&id), "local", Some(session))
+            (owner, label, tools.registry.cli_type(&id), "local", Whose::Ours(session))
         }
-        Located::Desktop(record) => (record.owner_session_id, record.label, Some(record.cli_type), "desktop", None),
+        Located::Desktop(record) => {
+            let desktop = tools.bridges.session(&record);
+            (record.owner_session_id, record.label, Some(record.cli_type), "desktop", Whose::Desktop(desktop))
+        }
     };
     event.owner_session_id = owner.or(event.owner_session_id.take());
     event.label = label;
     event.cli_type = cli_type.or(event.cli_type.take());
     event.session_source = Some(source.to_owned());
-    session
+    Some(session)
+}
+
+/// The texts that an action types, each by itself.
+fn typed_parts(action: &str, arguments: &Map<String, Value>) -> Vec<String> {
+    if action != "send_keys" {
+        return command_text(action, arguments).into_iter().collect();
+    }
+    let mut parts = Vec::new();
+    let mut found: Vec<&Value> = ["text", "paste", "keys"].iter().filter_map(|name| arguments.get(*name)).collect();
+    while let Some(value) = found.pop() {
+        match value {
+            Value::String(text) if !is_key(text) => parts.push(text.clone()),
+            Value::Array(values) => found.extend(values),
+            Value::Object(fields) => found.extend(fields.values()),
+            _ => {}
+        }
+    }
+    parts
+}
+
+/// The name of a key says nothing of what was typed.
+fn is_key(text: &str) -> bool {
+    text.chars().nth(1).is_some() && Key::parse(text).is_ok()
 }
 
 /// What was typed or asked for.
@@ -162,9 +203,8 @@ fn command_text(action: &str, arguments: &Map<String, Value>) -> Option<String> 
         _ => {
             let is_listed = |name: &str| !NOT_LISTED.contains(&name);
             let listed = arguments.iter().filter(|(name, value)| is_listed(name) && !value.is_null());
-            let pairs: Vec<String> = listed
-                .map(|(name, value)| format!("{name}={}", shown(value).chars().take(PARAM_CHARS).collect::<String>()))
-                .collect();
+            let pairs: Vec<String> =
+                listed.map(|(name, value)| format!("{name}={}", whole_words(&shown(value), PARAM_BYTES))).collect();
             (!pairs.is_empty()).then(|| pairs.join(" "))
         }
     }

@@ -89,7 +89,8 @@ impl Tools {
             Err(blocked) => Err(blocked),
         };
         let fields = written.map(|count| Map::from_iter([("bytes_written".to_owned(), json!(count))]));
-        let reply = envelope::reply(fields.map_err(Into::into));
+        let mut reply = envelope::reply(fields.map_err(Into::into));
+        envelope::mask(&mut reply, &session.redactor());
         let call = [("action", "write"), ("session_id", session.id().as_str()), ("data", data)];
         let call = call.map(|(name, value)| (name.to_owned(), json!(value)));
         self.record(&Map::from_iter(call), caller, began, &reply);

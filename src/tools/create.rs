@@ -59,12 +59,15 @@ impl Request {
         let cwd = folder(params.text("cwd")?, &config.project_root, &shell)?;
         let cli_type = params.text("cli_type")?.unwrap_or(CLI_TYPE);
         check_text("cli_type", cli_type)?;
+        let env = environment(params)?;
+        // The label may repeat what only this session knows.
+        let knowing = redactor.with_variables(env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         let new = NewSession {
             args: params.strings("args")?.unwrap_or_default(),
             size: size(params, config.size)?,
-            env: environment(params)?,
+            env,
             pager: params.flag("pager", false)?,
-            owner: owner(params)?,
+            owner: owner(params, &knowing)?,
             integration: params.choice("integration", &INTEGRATIONS)?.unwrap_or_default(),
             inherited: config.inherited.clone(),
             ring_bytes: config.ring_bytes,

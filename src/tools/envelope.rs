@@ -99,9 +99,14 @@ pub(super) fn reply(outcome: Outcome) -> Reply {
     }
 }
 
-/// Takes secrets out of every text of an answer.
-pub(super) fn mask(body: &mut Map<String, Value>, redactor: &Redactor) {
-    body.values_mut().for_each(|value| mask_value(value, redactor));
+/// What of an answer was masked where it left its session, and a picture of that. It may be long.
+const MASKED_ALREADY: [&str; 7] = ["output", "raw_output", "text", "lines", "tail", "matches", "image"];
+
+/// Takes secrets out of every text of an answer that may still have some.
+pub(super) fn mask(reply: &mut Reply, redactor: &Redactor) {
+    let is_open = |name: &str| reply.is_error || !MASKED_ALREADY.contains(&name);
+    let open = reply.body.iter_mut().filter(|(name, _)| is_open(name));
+    open.for_each(|(_, value)| mask_value(value, redactor));
 }
 
 fn mask_value(value: &mut Value, redactor: &Redactor) {
@@ -112,7 +117,7 @@ fn mask_value(value: &mut Value, redactor: &Redactor) {
             }
         }
         Value::Array(values) => values.iter_mut().for_each(|value| mask_value(value, redactor)),
-        Value::Object(fields) => mask(fields, redactor),
+        Value::Object(fields) => fields.values_mut().for_each(|value| mask_value(value, redactor)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

@@ -12,11 +12,12 @@ use super::commands::MAX_CHARS;
 use super::envelope::Outcome;
 use super::params::{Params, wrong_type};
 use super::talk::{MAX_CHARS_CAP, millis};
-use super::{Caller, Tools};
+use super::{Caller, Target, Tools, session_id};
 use crate::error::{Error, Result};
 use crate::guard::Redactor;
 use crate::ids::CommandId;
-use crate::model::iso_time;
+use crate::model::{SessionRecord, iso_time};
+use crate::registry::Located;
 use crate::session::Session;
 use crate::traffic::new_id;
 
@@ -42,7 +43,10 @@ const WORD_CHARS: usize = 4_000;
 
 pub(super) struct Request<'a> {
     tools: &'a Tools,
-    session: Session,
+    session: Target,
+    /// What is told of the session, and whose it is.
+    facts: Value,
+    owner: Option<String>,
     commands: Vec<CommandId>,
     wants_screen: bool,
     max_chars: usize,
@@ -56,7 +60,12 @@ pub(super) struct Request<'a> {
 
 impl<'a> Request<'a> {
     pub(super) fn read(params: &mut Params<'_>, tools: &'a Tools, caller: &Caller) -> Result<Self> {
-        let session = tools.session(params)?;
+        let id = session_id(params)?;
+        let session = tools.target_named(&id)?;
+        let (facts, owner) = match tools.registry.locate(&id)? {
+            Located::Local(session) => (session_fields(&session), session.with_owner(|owner| owner.agent_id.clone())),
+            Located::Desktop(record) => (desktop_fields(&record), record.owner_agent_id),
+        };
         let listed = params.strings("command_ids")?;
         let is_list = listed.is_some();
         let mut commands = match listed {
@@ -81,7 +90,19 @@ impl<'a> Request<'a> {
         let wants_screen = params.flag("screen", true)? && tools.may_read_screens().is_ok();
         let max_chars = params.count("max_chars", MAX_CHARS, MAX_CHARS_CAP)?;
         let collected_by = caller.identity(params.arguments(), tools.config.identity.agent_id.as_deref());
-        Ok(Self { tools, session, commands, wants_screen, max_chars, words, attached, is_list, collected_by })
+        Ok(Self {
+            tools,
+            session,
+            facts,
+            owner,
+            commands,
+            wants_screen,
+            max_chars,
+            words,
+            attached,
+            is_list,
+            collected_by,
+        })
     }
 
     pub(super) async fn run(self) -> Outcome {
@@ -97,7 +118,9 @@ impl<'a> Request<'a> {
         }
         // The screen is that of now, so it belongs to the last one.
         if let (true, Some(last)) = (self.wants_screen, transcripts.last_mut()) {
-            last.insert("screen".to_owned(), json!(self.session.read(&Read::new(Mode::Viewport)).text.trim_end()));
+            // A desktop that does not answer takes nothing from what is known of the command.
+            let screen = self.session.view(&Read::new(Mode::Viewport)).await.ok();
+            last.insert("screen".to_owned(), json!(screen.map(|view| view.answer.text.trim_end().to_owned())));
         }
         let is_pack = self.is_list || !self.attached.is_empty() || self.words.iter().any(Option::is_some);
         let mut pack = match is_pack {
@@ -118,7 +141,7 @@ impl<'a> Request<'a> {
         };
         pack.insert("evidence_id".to_owned(), json!(evidence_id));
         pack.insert("collected_by".to_owned(), json!(self.collected_by));
-        pack.insert("session".to_owned(), session_fields(&self.session));
+        pack.insert("session".to_owned(), self.facts);
         Ok(pack)
     }
 
@@ -135,8 +158,7 @@ impl<'a> Request<'a> {
         });
         // A record that cannot be read tells of nobody.
         let recorded = looked.await.unwrap_or_else(|_| vec![None; count]);
-        let owner = self.session.with_owner(|owner| owner.agent_id.clone());
-        recorded.into_iter().map(|actor| actor.or_else(|| owner.clone())).collect()
+        recorded.into_iter().map(|actor| actor.or_else(|| self.owner.clone())).collect()
     }
 
     fn transcript(&self, id: CommandId, actor: Option<String>, now: &str) -> Result<Map<String, Value>> {
@@ -175,7 +197,7 @@ impl<'a> Request<'a> {
             "output": "",
             "exit_code": null,
             "timestamp": now,
-            "actor": self.session.with_owner(|owner| owner.agent_id.clone()),
+            "actor": self.owner,
         });
         fields.as_object().cloned().unwrap_or_default()
     }
@@ -209,7 +231,12 @@ fn masked(value: Value, redactor: &Redactor) -> Value {
     match value {
         Value::String(text) => Value::String(redactor.redact(&text).into_owned()),
         Value::Array(items) => items.into_iter().map(|item| masked(item, redactor)).collect(),
-        Value::Object(fields) => fields.into_iter().map(|(name, value)| (name, masked(value, redactor))).collect(),
+        Value::Object(fields) => {
+            // A field may say by its name that its value is a secret.
+            let texts = fields.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)));
+            let redactor = redactor.with_variables(texts);
+            fields.into_iter().map(|(name, value)| (name, masked(value, &redactor))).collect()
+        }
         other => other,
     }
 }
@@ -228,5 +255,19 @@ fn session_fields(session: &Session) -> Value {
         "cols": info.size.cols(),
         "rows": info.size.rows(),
         "is_alive": info.exit.is_none(),
+    })
+}
+
+/// What a desktop told of its session. It tells no folder and no size.
+fn desktop_fields(record: &SessionRecord) -> Value {
+    json!({
+        "session_id": record.session_id,
+        "source": record.source,
+        "desktop_url": record.desktop_url,
+        "label": record.label,
+        "owner_agent_id": record.owner_agent_id,
+        "owner_session_id": record.owner_session_id,
+        "owner_role": record.owner_role,
+        "cli_type": record.cli_type,
     })
 }

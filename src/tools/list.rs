@@ -101,7 +101,7 @@ fn listed(registry: &Registry, session: &Session, leading: &HashSet<String>) -> 
     Listed {
         session_id: info.id.to_string(),
         shell: info.shell,
-        cwd: info.cwd.display().to_string(),
+        cwd: redactor.redact(&info.cwd.display().to_string()).into_owned(),
         cols: info.size.cols(),
         rows: info.size.rows(),
         created_at: iso_time(info.created_at),
@@ -115,7 +115,7 @@ fn listed(registry: &Registry, session: &Session, leading: &HashSet<String>) -> 
         owner_agent_id: info.owner.agent_id,
         owner_session_id: info.owner.session_id,
         owner_role: info.owner.role.map(Role::as_str),
-        label: info.owner.label,
+        label: info.owner.label.map(|label| redactor.redact(&label).into_owned()),
         claude_code_session_id: info.owner.claude_code_session_id,
         exit: info.exit.map(ExitFields::from).unwrap_or_default(),
         foreground: foreground.and_then(|foreground| foreground.program).map(|program| program.name),

@@ -134,8 +134,8 @@ impl Tools {
         let setup = Setup { allow_bridge: config.allow_bridge.clone(), own_leader, ..Setup::default() };
         let registry = Registry::with(Bounds { max_sessions, spawns_at_once, keep_dead }, setup);
         let redactor = audit::own_redactor(&config);
-        let bridges = Bridges::default();
-        let typist = Typist::new(config.policy.clone());
+        let bridges = Bridges::new(Arc::clone(&redactor));
+        let typist = Typist::new(config.policy.clone(), Arc::clone(&redactor));
         let (traffic, shelf) = (Emitter::new(), Arc::default());
         Self { config: Arc::new(config), registry, bridges, traffic, typist, shelf, redactor }
     }
@@ -182,13 +182,22 @@ impl Tools {
         let mut params = Params::new(arguments);
         let outcome = self.dispatch(&mut params, &caller).await;
         let mut reply = envelope::reply(outcome);
-        // Output is masked where it leaves a session; errors also repeat what callers sent.
-        if reply.is_error {
-            envelope::mask(&mut reply.body, &self.redactor);
-        }
         params.add_notes(&mut reply.body);
+        self.mask(arguments, &mut reply);
         entry.close(&reply);
         reply
+    }
+
+    /// Takes secrets out of an answer. Output is masked where it leaves a session; but errors repeat what callers sent,
+    /// and names, labels and folders are whatever somebody called them.
+    fn mask(&self, arguments: &Map<String, Value>, reply: &mut Reply) {
+        let given = arguments.get("session_id").or_else(|| reply.body.get("session_id"));
+        let id = given.and_then(Value::as_str).map(|id| SessionId::named(id.trim()));
+        let redactor = match id.and_then(|id| self.registry.get(&id).ok()) {
+            Some(session) => session.redactor(),
+            None => Arc::clone(&self.redactor),
+        };
+        envelope::mask(reply, &redactor);
     }
 
     /// The same, not recorded: for what a page asks by itself, again and again. Only actions that change nothing.
@@ -199,7 +208,9 @@ impl Tools {
             Ok(name) => Err(Error::UnknownAction { name, available: &LOOKS }.into()),
             Err(error) => Err(error.into()),
         };
-        envelope::reply(outcome)
+        let mut reply = envelope::reply(outcome);
+        self.mask(arguments, &mut reply);
+        reply
     }
 
     async fn dispatch(&self, params: &mut Params<'_>, caller: &Caller) -> Outcome {
@@ -230,7 +241,7 @@ impl Tools {
             "kill" => fields(&kill::Request::read(params, self)?.run(&self.registry).await?),
             "resolve" => fields(&resolve::Request::read(params, self)?.run(&self.registry).await?),
             "send_line_to_agent" => send_line_to_agent::Request::read(params, self)?.run(self).await,
-            "adopt" => fields(&adopt::Request::adopt(params)?.run(&self.registry)?),
+            "adopt" => fields(&adopt::Request::adopt(params, &self.redactor)?.run(&self.registry)?),
             "disown" => fields(&adopt::Request::disown(params)?.run(&self.registry)?),
             _ => Err(Error::Deprecated { alternatives: &INSTEAD_OF_WRITE }.into()),
         }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::params::Params;
 use crate::error::{Error, Result};
+use crate::guard::Redactor;
 use crate::model::{Owner, Role, SessionQuery};
 use crate::registry::check_owner;
 
@@ -11,14 +12,14 @@ const ROLES: [(&str, Role); 2] = [("leader", Role::Leader), ("worker", Role::Wor
 /// What is said when nothing is given to look for.
 const ANY_KEY: &str = "one of agent_id, owner_session_id, label, claude_code_session_id, cwd or last_command";
 
-/// The owner that is given.
-pub(super) fn owner(params: &Params<'_>) -> Result<Owner> {
+/// The owner that is given. A label is shown and kept everywhere, so it is masked before anybody sees it.
+pub(super) fn owner(params: &Params<'_>, redactor: &Redactor) -> Result<Owner> {
     let text = |name| params.text(name).map(|text| text.map(str::to_owned));
     let owner = Owner {
         agent_id: agent_id(params)?,
         session_id: text("owner_session_id")?,
         role: params.choice("owner_role", &ROLES)?,
-        label: text("label")?,
+        label: label(params, redactor)?,
         claude_code_session_id: text("claude_code_session_id")?,
     };
     check_owner(&owner)?;
@@ -31,14 +32,18 @@ pub(super) fn agent_id(params: &Params<'_>) -> Result<Option<String>> {
     Ok(given.map(str::to_owned))
 }
 
+fn label(params: &Params<'_>, redactor: &Redactor) -> Result<Option<String>> {
+    Ok(params.text("label")?.map(|label| redactor.redact(label).into_owned()))
+}
+
 /// What is looked for; a path is relative to `root`.
-pub(super) fn query(params: &Params<'_>, root: &Path) -> Result<SessionQuery> {
+pub(super) fn query(params: &Params<'_>, root: &Path, redactor: &Redactor) -> Result<SessionQuery> {
     let text = |name| params.text(name).map(|text| text.map(str::to_owned));
     let cwd = params.text("cwd")?.map(|cwd| root.join(cwd).to_string_lossy().into_owned());
     let query = SessionQuery {
         agent_id: agent_id(params)?,
         owner_session_id: text("owner_session_id")?,
-        label: text("label")?,
+        label: label(params, redactor)?,
         claude_code_session_id: text("claude_code_session_id")?,
         cwd,
         last_command: text("last_command")?,

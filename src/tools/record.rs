@@ -149,7 +149,8 @@ impl Request {
         let folder = shelf.place(&name, "")?;
         make_folder(&folder).map_err(|cause| Error::file("create", &folder, cause))?;
         let write = |ending: &str, bytes: &[u8]| write(&folder.join(format!("{name}.{ending}")), bytes);
-        let recording = shelf.status(self.session.id());
+        // A recording that shows everything is nothing to make a masked fixture of.
+        let recording = shelf.status(self.session.id()).filter(|status| self.raw || status.is_masked);
         let (source, note) = if let Some(WholeOutput { bytes, size }) = self.session.whole_output() {
             write("bytes", &self.masked(bytes))?;
             write("json", json!({ "cols": size.cols(), "rows": size.rows() }).to_string().as_bytes())?;

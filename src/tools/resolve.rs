@@ -24,7 +24,7 @@ pub(super) struct Answer {
 
 impl Request {
     pub(super) fn read(params: &Params<'_>, tools: &Tools) -> Result<Self> {
-        Ok(Self { query: query(params, &tools.config.project_root)? })
+        Ok(Self { query: query(params, &tools.config.project_root, &tools.redactor)? })
     }
 
     pub(super) async fn run(self, registry: &Registry) -> Result<Answer> {

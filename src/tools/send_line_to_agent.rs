@@ -34,7 +34,7 @@ impl Request {
     /// The text is looked at before anybody is looked for.
     pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         let line = Line::read(params, tools)?;
-        Ok(Self { line, query: query(params, &tools.config.project_root)? })
+        Ok(Self { line, query: query(params, &tools.config.project_root, &tools.redactor)? })
     }
 
     pub(super) async fn run(self, tools: &Tools) -> Outcome {

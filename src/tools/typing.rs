@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::params::Params;
 use crate::error::{Blocked, Error, Result};
 use crate::guard::pending::{PendingLine, edited};
-use crate::guard::{Policy, Redactor};
+use crate::guard::{Policy, Redactor, whole_words};
 use crate::ids::SessionId;
 use crate::session::source::Source;
 
@@ -27,12 +27,13 @@ const PREVIEW_CHARS: usize = 100;
 #[derive(Clone)]
 pub(super) struct Typist {
     policy: Policy,
+    redactor: Arc<Redactor>,
     lines: Arc<Mutex<HashMap<SessionId, PendingLine>>>,
 }
 
 impl Typist {
-    pub(super) fn new(policy: Policy) -> Self {
-        Self { policy, lines: Arc::default() }
+    pub(super) fn new(policy: Policy, redactor: Arc<Redactor>) -> Self {
+        Self { policy, redactor, lines: Arc::default() }
     }
 
     /// Refuses a text that has a dangerous command, as it would stand in the line before Enter.
@@ -44,8 +45,8 @@ impl Typist {
                 reason: refusal.why,
                 instead: refusal.instead,
                 words: refusal.words,
-                // Masked before it is cut: half a token is none to a rule.
-                preview: Redactor::default().redact(text).chars().take(PREVIEW_CHARS).collect(),
+                // Masked before it is cut, and cut between words: half a token is none to a rule.
+                preview: whole_words(&self.redactor.redact(text), PREVIEW_CHARS).to_owned(),
             }))
         })
     }

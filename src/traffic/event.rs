@@ -231,26 +231,38 @@ impl Event {
     }
 }
 
+/// So many characters of hidden input are known again where the rest was cut.
+const BEGINNING_CHARS: usize = 6;
+
 /// What is said in place of what was typed while nothing was echoed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hidden {
-    /// What was typed; it must be nowhere.
-    pub text: String,
+    /// What was typed, piece by piece; none of it must be anywhere.
+    pub parts: Vec<String>,
 }
 
 impl Hidden {
     /// The words that stand for it.
     pub fn shown(&self) -> String {
-        format!("[hidden input, {} chars]", self.text.chars().count())
+        format!("[hidden input, {} chars]", self.chars())
     }
 
-    /// A text without it. One or two characters are in every text.
+    fn chars(&self) -> usize {
+        self.parts.iter().map(|part| part.chars().count()).sum()
+    }
+
+    /// A text without it. One or two characters are in every text. Where only the beginning is left of it, the text was
+    /// cut, and nothing of it is kept.
     fn taken_out_of(&self, text: &str) -> String {
-        match self.text.trim() {
-            "" => text.to_owned(),
-            secret if secret.chars().count() < 3 => text.to_owned(),
-            secret => text.replace(secret, &self.shown()),
+        let mut text = text.to_owned();
+        for secret in self.parts.iter().map(|part| part.trim()).filter(|part| part.chars().count() > 2) {
+            text = text.replace(secret, &self.shown());
+            let beginning: String = secret.chars().take(BEGINNING_CHARS).collect();
+            if beginning.chars().count() == BEGINNING_CHARS && text.contains(&beginning) {
+                return self.shown();
+            }
         }
+        text
     }
 }
 
@@ -289,7 +301,7 @@ impl Draft {
             event.id = new_id(event.at);
         }
         if let Some(hidden) = &hidden {
-            event.command = Some(Text { size: hidden.text.chars().count() as u64, kept: hidden.shown() });
+            event.command = Some(Text { size: hidden.chars() as u64, kept: hidden.shown() });
             if let Some(response) = &mut event.response {
                 response.kept = hidden.taken_out_of(&response.kept);
             }
@@ -395,8 +407,10 @@ mod tests {
         event.command = Some(Text::new("hunter2 é"));
         event.response = Some(Text::new("you typed hunter2 é"));
         event.error_message = Some("cannot type \"hunter2 é\"".to_owned());
-        let draft =
-            Draft { hidden: Some(Hidden { text: "hunter2 é".to_owned() }), ..Draft::new(event, Arc::default()) };
+        let draft = Draft {
+            hidden: Some(Hidden { parts: vec!["hunter2 é".to_owned()] }),
+            ..Draft::new(event, Arc::default())
+        };
         let event = draft.finish();
         assert!(!event.row().to_string().contains("hunter"), "{}", event.row());
         assert_eq!(event.row()["command"], "[hidden input, 9 chars]");

@@ -8,6 +8,7 @@ mod desktop;
 mod desktop_app;
 mod fixtures;
 mod guard;
+mod leaks;
 mod life;
 mod live;
 mod mcp;

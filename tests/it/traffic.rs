@@ -522,7 +522,7 @@ async fn a_listener_that_does_not_read_holds_up_nobody() {
 }
 
 /// A gateway for the test: answers as it is told, and keeps what it got.
-fn gateway(answer: &'static str) -> (u16, std::sync::mpsc::Receiver<String>) {
+pub(crate) fn gateway(answer: &'static str) -> (u16, std::sync::mpsc::Receiver<String>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let (sender, received) = std::sync::mpsc::channel();

@@ -11,7 +11,7 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
 use crate::server::Server;
 
-type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+pub(crate) type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 /// Only a failure reaches it.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -95,7 +95,7 @@ fn a_login_works_where_a_token_is_needed_and_makes_no_links() {
     assert_eq!(server.http("POST", "/mcp", &json, b"{}").status, 401, "a login is for the page alone");
 }
 
-async fn open(server: &Server, headers: &[(&'static str, &str)]) -> Result<Socket, u16> {
+pub(crate) async fn open(server: &Server, headers: &[(&'static str, &str)]) -> Result<Socket, u16> {
     let mut request = format!("ws://127.0.0.1:{}/ws/live", server.port).into_client_request().expect("a request");
     for (name, value) in headers {
         request.headers_mut().insert(*name, value.parse().expect("a value"));
@@ -123,12 +123,12 @@ async fn only_the_own_page_opens_the_socket() {
     }
 }
 
-async fn say(socket: &mut Socket, message: Value) {
+pub(crate) async fn say(socket: &mut Socket, message: Value) {
     socket.send(Message::text(message.to_string())).await.expect("the server reads");
 }
 
 /// The next message of a kind.
-async fn next(socket: &mut Socket, kind: &str) -> Value {
+pub(crate) async fn next(socket: &mut Socket, kind: &str) -> Value {
     loop {
         let message = tokio::time::timeout(DEADLINE, socket.next()).await.expect("a message in time");
         let message = message.expect("a message").expect("a good one");

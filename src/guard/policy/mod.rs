@@ -35,6 +35,9 @@ use words::MARKS;
 /// Longer text is refused: nobody types it, and judging it would cost as much as it is long.
 const LONGEST_BYTES: usize = 1 << 20;
 
+/// Bytes of the words that a refusal repeats.
+const MOST_WORDS: usize = 200;
+
 /// The result of a step; the error is what was refused.
 type Verdict<T> = Result<T, Box<Found>>;
 
@@ -109,7 +112,8 @@ impl Policy {
 /// Words without the marks that stand for what is not known.
 fn shown(words: &str) -> String {
     let text = words.replace(words::HOME, "~").replace(words::UNKNOWN, "…");
-    text.chars().filter(|c| !MARKS.contains(c)).take(200).collect()
+    let text: String = text.chars().filter(|c| !MARKS.contains(c)).collect();
+    super::whole_words(&text, MOST_WORDS).to_owned()
 }
 
 #[cfg(test)]

@@ -46,6 +46,24 @@ impl LineRedactor {
         masked
     }
 
+    /// The end of a line from an offset on; what stands before it was shown already. Only a line that is whole counts
+    /// for the lines that come.
+    pub fn redact_rest(&mut self, line: &[u8], from: usize, is_whole: bool) -> Vec<u8> {
+        if from == 0 && is_whole {
+            return self.redact_bytes(line).unwrap_or_else(|| line.to_vec());
+        }
+        let before = self.carry.clone();
+        let mut carry = before.clone();
+        let cuts = self.redactor.cuts(line, &mut carry);
+        let masked = apply(line, &cuts, from);
+        if is_whole {
+            self.carry = carry;
+            self.before.clear();
+            self.before.extend_from_slice(&line[line.len().saturating_sub(LOOKED_BACK)..]);
+        }
+        if cuts.is_empty() { masked } else { self.redactor.settled(masked, &before) }
+    }
+
     /// A value whose name is on the line before.
     fn may_be_named_before(&self, line: &[u8]) -> bool {
         let start = &line[..line.len().min(LOOKED_BACK)];

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use super::{Code, Key, Keypad, Modifiers};
+use crate::guard::Redactor;
 
 /// Names with several letters; the first name of a key is the one that is suggested.
 const NAMES: [(&str, Code); 38] = [
@@ -176,7 +177,7 @@ fn named(name: &str) -> Option<Code> {
 
 fn unknown(name: &str) -> KeyError {
     let modifier = name.split_once(['-', '+']).filter(|(before, after)| !before.is_empty() && !after.is_empty());
-    let shown = |name: &str| name.chars().take(LONGEST_NAME_CHARS).collect();
+    let shown = |name: &str| Redactor::default().redact(name).chars().take(LONGEST_NAME_CHARS).collect();
     match modifier {
         Some((modifier, _)) => {
             let known = MODIFIERS.iter().map(|(name, _)| name.to_string()).filter(|name| name.len() > 1);
