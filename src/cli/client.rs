@@ -97,7 +97,7 @@ pub(super) fn text<'a>(object: &'a Map<String, Value>, name: &str) -> &'a str {
 
 impl Client {
     pub(super) fn new(connection: &Connection) -> Result<Self> {
-        let user = config::user_name().unwrap_or_else(|| "unknown".to_owned());
+        let user = config::user_name().unwrap_or_else(user_number);
         let agent = HeaderValue::from_bytes(format!("cli:{user}").as_bytes()).ok();
         Ok(Self { agent, ..Self::at(&connection.url, connection.token_file.as_deref())? })
     }
@@ -238,6 +238,17 @@ fn found_token(url: &str) -> Option<Token> {
     let is_here = matches!(url.host_str()?, "localhost" | "127.0.0.1" | "[::1]");
     let folder = config::default_state_dir().filter(|_| is_here)?;
     Token::read(&folder.join(TOKEN_FILE)).ok()
+}
+
+/// A user whose name nobody told.
+#[cfg(unix)]
+fn user_number() -> String {
+    format!("uid {}", rustix::process::geteuid().as_raw())
+}
+
+#[cfg(not(unix))]
+fn user_number() -> String {
+    "unknown".to_owned()
 }
 
 /// A server's address, and where it speaks MCP: the path of the address, or the usual one.
