@@ -204,7 +204,8 @@ fn beside(text: &[u8], start: usize, end: usize, gap: usize, is_flag: bool) -> (
     if is_flag {
         return (Form::Option, end + gap);
     }
-    if SETTERS.iter().any(|setter| lead.ends_with(setter.as_bytes())) && lead.len() < line.len() {
+    let may_be_set = lead.len() < line.len() && lead.last().is_some_and(|byte| b"vxgUVGt".contains(byte));
+    if may_be_set && SETTERS.iter().any(|setter| lead.ends_with(setter.as_bytes())) {
         return (Form::Variable, end + gap);
     }
     if [&b" is"[..], b" for ", b" of ", b" gen"].iter().any(|word| text[end..].starts_with(word))
@@ -273,8 +274,9 @@ fn value_at(text: &[u8], at: usize, form: Form) -> Option<Value> {
     // Prefixes of strings, and the call that PowerShell wraps them in.
     const PREFIXES: [&[u8]; 9] =
         [b"b", b"r", b"f", b"u", b"@", b"$", b"L", b"ConvertTo-SecureString ", b"ConvertTo-SecureString -String "];
-    let prefix =
-        PREFIXES.iter().filter(|prefix| rest.starts_with(prefix) && quote_at(text, at + prefix.len()).is_some());
+    let may_have_prefix = b"brfu@$LC".contains(&rest[0]);
+    let prefixes = PREFIXES.iter().filter(|_| may_have_prefix);
+    let prefix = prefixes.filter(|prefix| rest.starts_with(prefix) && quote_at(text, at + prefix.len()).is_some());
     let at_quote = at + prefix.map(|prefix| prefix.len()).max().unwrap_or(0);
     if let Some(quote) = quote_at(text, at_quote)
         && let Some(length) = until_quote(&text[at_quote + quote.len()..], quote)

@@ -226,7 +226,9 @@ fn is_harmless(value: &[u8]) -> bool {
     if value.starts_with(b"[REDACTED") || has_few_characters(value) || is_number(value) {
         return true;
     }
-    if REFERENCES.iter().any(|start| starts_with(value, start.as_bytes())) || contains(value, b"://") {
+    // All of them have one of these signs; most values do not.
+    let has_sign = memchr::memchr2(b':', b'-', value).is_some();
+    if has_sign && (REFERENCES.iter().any(|start| starts_with(value, start.as_bytes())) || contains(value, b"://")) {
         return true;
     }
     if is_reference(value, first) || is_path(value) || is_code(value) {
@@ -350,7 +352,7 @@ fn is_code(value: &[u8]) -> bool {
 
 fn contains(text: &[u8], part: &[u8]) -> bool {
     // Values are short: to prepare a search would take longer.
-    text.windows(part.len()).any(|window| window == part)
+    memchr::memchr_iter(part[0], text).any(|at| text[at..].starts_with(part))
 }
 
 #[cfg(test)]
