@@ -405,7 +405,9 @@ fn type_password(stage: &Stage) -> Vec<Surface> {
         let began = Instant::now();
         loop {
             let shown = Command::new("stty").arg("-a").arg("-F").arg(&terminal).output().expect("stty runs");
-            if String::from_utf8_lossy(&shown.stdout).contains("-echo ") {
+            let modes = String::from_utf8_lossy(&shown.stdout).into_owned();
+            // A line editor switches the echo off too, and reads key by key.
+            if modes.contains("-echo ") && !modes.contains("-icanon") {
                 break;
             }
             assert!(began.elapsed() < Duration::from_millis(PATIENCE_MS), "the echo stays on");
