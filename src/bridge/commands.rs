@@ -54,6 +54,8 @@ struct Printed {
     lines: Vec<String>,
     /// Lines before these that were not seen or are not kept.
     evicted: u64,
+    /// Nobody knows whether these are all: the bridge showed too little to follow it.
+    is_doubtful: bool,
     /// Numbers of the first line and of the one after the last.
     numbers: (u64, u64),
     buffer: Buffer,
@@ -71,7 +73,8 @@ impl Begun {
         let lines = &all[..end.unwrap_or(all.len())];
         let on_main = text.buffer() == Buffer::Main;
         let evicted = if is_followed && on_main { text.main.first().saturating_sub(self.line) } else { 0 };
-        let start = self.sentinel.echo_end(lines).unwrap_or_else(|| match is_followed && on_main && evicted == 0 {
+        let echo_end = self.sentinel.echo_end(lines);
+        let start = echo_end.unwrap_or_else(|| match is_followed && on_main && evicted == 0 {
             true => self.first_difference(&shown[..lines.len()]),
             false => 0,
         });
@@ -86,6 +89,7 @@ impl Begun {
             numbers: (number(start), number(start) + printed.len() as u64),
             lines: printed.into_iter().map(str::to_owned).collect(),
             evicted,
+            is_doubtful: echo_end.is_none() && !is_followed && on_main,
             buffer: text.buffer(),
             status: end.and_then(|end| self.sentinel.status(all[end])),
         }
@@ -228,7 +232,7 @@ impl Commands {
         };
         let mut output = cut(&redactor.redact(&printed.lines.join("\n")), max_chars);
         output.evicted_lines = printed.evicted;
-        output.truncated |= printed.evicted > 0;
+        output.truncated |= printed.evicted > 0 || printed.is_doubtful;
         output.omitted_lines += printed.evicted as usize;
         output.lines = printed.numbers;
         Some(output)

@@ -103,8 +103,10 @@ impl Desktop {
             if look.buffer == Buffer::Alternate {
                 return self.look_at_window().await;
             }
-            let is_more = look.lines.len() > got;
-            got = look.lines.len();
+            // By its size: a line that fills the window many times over is one line, and longer each time.
+            let size: usize = look.lines.iter().map(|line| line.len() + 1).sum();
+            let is_more = size > got;
+            got = size;
             let grown = {
                 let mut state = self.lock();
                 let main = &state.text.main;

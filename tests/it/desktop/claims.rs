@@ -155,6 +155,17 @@ async fn an_interrupted_command_gives_the_terminal_back() {
     }
 }
 
+/// Whoever looks while it grows sees nothing but pieces of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_line_of_many_windows_is_whole_however_slowly_it_comes() {
+    for seat in Seat::all().await {
+        let piece = "head -c 8000 /dev/zero | tr '\\0' x; sleep 0.3";
+        let answer = seat.talk(&format!("for n in 1 2 3 4; do {piece}; done; echo; echo after")).await;
+        let expected = format!("{}\nafter", "x".repeat(32_000));
+        assert!(answer["output"] == expected && answer["exit_code"] == 0, "{}: {answer}", seat.name);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deltas_lose_and_double_nothing() {
     for seat in Seat::all().await {
