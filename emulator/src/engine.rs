@@ -44,7 +44,7 @@ impl Default for Limits {
             // The engine allocates rows a thousand at a time: fewer would save nothing, more would double it.
             live_rows: 1_000,
             longest_line: 32_768,
-            markers: 64,
+            markers: 256,
         }
     }
 }

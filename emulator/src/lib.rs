@@ -295,6 +295,11 @@ impl Emulator {
         self.index = LineIndex::default();
     }
 
+    /// A line that was cut because it is too long: the next one goes on with it.
+    pub fn is_continued(&self, number: u64) -> bool {
+        self.engine.history().is_continued(number)
+    }
+
     /// Bytes of memory held for history, strings and held updates, without the grid's cells.
     pub fn heap_bytes(&self) -> usize {
         self.engine.heap_bytes()
@@ -362,6 +367,6 @@ impl Emulator {
                 Marker { main, alternate: Some(marker::hashes(&lines, 0..lines.next())) }
             }
         };
-        self.markers.add(marker)
+        self.markers.add(marker, since)
     }
 }

@@ -82,11 +82,24 @@ pub(crate) struct Marker {
 }
 
 /// The markers of one terminal, the newest last.
+///
+/// Where there are too many, those go first that their reader has read past twice: one that reads often must not take
+/// the marker from another that reads seldom.
 #[derive(Debug)]
 pub(crate) struct Markers {
-    kept: VecDeque<(MarkerId, Marker)>,
+    kept: VecDeque<Kept>,
     made: NonZeroU64,
     limit: usize,
+}
+
+#[derive(Debug)]
+struct Kept {
+    id: MarkerId,
+    marker: Marker,
+    /// The marker whose reader was given this one.
+    from: Option<MarkerId>,
+    /// Its reader has come back with a later one, and can still ask again from there.
+    is_past: bool,
 }
 
 impl Markers {
@@ -95,18 +108,29 @@ impl Markers {
     }
 
     pub(crate) fn get(&self, id: MarkerId) -> Option<&Marker> {
-        let at = self.kept.binary_search_by_key(&id, |(kept, _)| *kept).ok()?;
-        Some(&self.kept[at].1)
+        self.position(id).map(|at| &self.kept[at].marker)
     }
 
-    pub(crate) fn add(&mut self, marker: Marker) -> MarkerId {
+    /// Keeps a marker for a reader who came with another, or with none.
+    pub(crate) fn add(&mut self, marker: Marker, from: Option<MarkerId>) -> MarkerId {
         let id = MarkerId(self.made);
         self.made = self.made.saturating_add(1);
-        if self.kept.len() == self.limit {
-            self.kept.pop_front();
+        // A reader who comes with one marker is done with the one before it, and with other answers that came from that.
+        let before = from.and_then(|from| self.position(from)).and_then(|at| self.kept[at].from);
+        if before.is_some() {
+            let is_past = |kept: &&mut Kept| Some(kept.id) == before || (kept.from == before && Some(kept.id) != from);
+            self.kept.iter_mut().filter(is_past).for_each(|kept| kept.is_past = true);
         }
-        self.kept.push_back((id, marker));
+        if self.kept.len() == self.limit {
+            let past = self.kept.iter().position(|kept| kept.is_past);
+            self.kept.remove(past.unwrap_or(0));
+        }
+        self.kept.push_back(Kept { id, marker, from, is_past: false });
         id
+    }
+
+    fn position(&self, id: MarkerId) -> Option<usize> {
+        self.kept.binary_search_by_key(&id, |kept| kept.id).ok()
     }
 
     /// To be called before a resize with the lines of the main screen: notes what is above the screen.
@@ -114,7 +138,7 @@ impl Markers {
         let first = lines.first_live();
         let open = |seen: &&mut MainSeen| seen.above.is_none() && seen.first > first;
         let mut open: Vec<&mut MainSeen> =
-            self.kept.iter_mut().map(|(_, marker)| &mut marker.main).filter(open).collect();
+            self.kept.iter_mut().map(|kept| &mut kept.marker.main).filter(open).collect();
         let Some(end) = open.iter().map(|seen| seen.first).max() else { return };
         let above = Arc::new(Above { first, hashes: hashes(lines, first..end.min(lines.next())) });
         open.iter_mut().for_each(|seen| seen.above = Some(above.clone()));

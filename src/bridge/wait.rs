@@ -79,7 +79,10 @@ impl Desktop {
                 self.end_all(exit).await;
             }
         };
-        Ok(ended(self, ending, began.elapsed()))
+        Ok(WaitAnswer {
+            marker_disposed: watched.is_marker_lost,
+            ..ended(self, ending, began.elapsed(), request.since)
+        })
     }
 
     /// The end of the text, and the window where something is looked for on it.

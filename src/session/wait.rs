@@ -75,6 +75,8 @@ pub struct WaitAnswer {
     pub tail: String,
     /// To go on from here.
     pub marker: Option<MarkerId>,
+    /// Nobody knows any more what had been seen at the marker that was given: only what came during the wait counted.
+    pub marker_disposed: bool,
 }
 
 /// Which lines have been looked at.
@@ -83,6 +85,8 @@ pub(crate) struct Watched {
     from: u64,
     /// Lines that were there before the wait and do not count while they stay the same.
     old: HashMap<u64, String>,
+    /// The marker that was given is not known any more.
+    pub(crate) is_marker_lost: bool,
 }
 
 impl Session {
@@ -113,22 +117,25 @@ impl Session {
                 () = tokio::time::sleep_until(next.into()) => {}
             }
         };
-        Ok(ended(self, ending, began.elapsed()))
+        Ok(WaitAnswer {
+            marker_disposed: watched.is_marker_lost,
+            ..ended(self, ending, began.elapsed(), request.since)
+        })
     }
 }
 
 impl Watched {
     pub(crate) fn begin(shown: &impl Shown, request: &WaitRequest) -> Self {
         let viewport = shown.read(&Request::new(Mode::Viewport));
-        let mut watched = Self { from: viewport.first_line, old: HashMap::new() };
+        let mut watched = Self { from: viewport.first_line, old: HashMap::new(), is_marker_lost: false };
         if let Some(since) = request.since {
             let changed = shown.read(&Request::new(Mode::Delta { since: Some(since) }));
-            let is_known = changed.delta.is_some_and(|delta| delta.missed_lines.is_some());
-            watched.from = changed.first_line.min(viewport.first_line);
-            if is_known {
-                let lines = viewport.line_numbers.iter().zip(viewport.lines());
-                let unchanged = lines.filter(|(number, _)| !changed.line_numbers.contains(number));
-                watched.old = unchanged.map(|(&number, line)| (number, line.to_owned())).collect();
+            watched.is_marker_lost = changed.delta.is_none_or(|delta| delta.missed_lines.is_none());
+            let is_old = |number: &u64| watched.is_marker_lost || !changed.line_numbers.contains(number);
+            let lines = viewport.line_numbers.iter().zip(viewport.lines()).filter(|(number, _)| is_old(number));
+            watched.old = lines.map(|(&number, line)| (number, line.to_owned())).collect();
+            if !watched.is_marker_lost {
+                watched.from = changed.first_line.min(viewport.first_line);
             }
         }
         watched
@@ -182,8 +189,9 @@ impl Watched {
     }
 }
 
-/// The end of a wait: where the session is now, and a marker to go on from.
-pub(crate) fn ended(shown: &impl Shown, ending: Ending, waited: Duration) -> WaitAnswer {
-    let delta = shown.read(&Request { max_lines: Some(TAIL_LINES), ..Request::new(Mode::Delta { since: None }) });
-    WaitAnswer { ending, waited, tail: delta.text, marker: delta.delta.map(|delta| delta.marker) }
+/// The end of a wait: where the session is now, and a marker to go on from, for a reader who came with one or with none.
+pub(crate) fn ended(shown: &impl Shown, ending: Ending, waited: Duration, since: Option<MarkerId>) -> WaitAnswer {
+    let tail = shown.read(&Request { max_lines: Some(TAIL_LINES), ..Request::new(Mode::Tail) }).text;
+    let delta = shown.read(&Request { max_lines: Some(0), ..Request::new(Mode::Delta { since }) }).delta;
+    WaitAnswer { ending, waited, tail, marker: delta.map(|delta| delta.marker), marker_disposed: false }
 }

@@ -9,6 +9,7 @@ use super::commands::{MAX_CHARS, Ran};
 use super::envelope::ExitFields;
 use super::params::Params;
 use super::talk::{MAX_CHARS_CAP, millis};
+use super::term_read::known_marker;
 use super::text::{clip_around, end_of};
 use super::{Caller, Target, Tools};
 use crate::config::LONGEST_TALK;
@@ -45,6 +46,8 @@ pub(super) struct Request {
     session: Target,
     wait: WaitRequest,
     max_chars: usize,
+    /// Screens may be shown.
+    shows_screen: bool,
 }
 
 #[derive(Serialize)]
@@ -63,9 +66,13 @@ pub(super) struct Answer {
     command: Option<Ran>,
     #[serde(flatten)]
     exit: ExitFields,
-    tail: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tail: Option<String>,
     /// To wait for what comes after this.
     marker_id: Option<u64>,
+    /// The marker that was given is not known any more: only what came during the wait counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    marker_disposed: Option<bool>,
     session_alive: bool,
 }
 
@@ -91,7 +98,7 @@ impl Request {
         let longest = if caller.can_show_progress { LONGEST_TALK } else { LONGEST_SILENT_WAIT };
         let timeout = params.millis("timeout_ms", TIMEOUT, longest)?;
         let quiet = params.capped("quiet_ms", millis(longest))?.map(Duration::from_millis);
-        let since = params.number("marker_id")?.and_then(MarkerId::new);
+        let since = params.number("marker_id")?.map(known_marker).transpose()?;
         let (prompt, exit) = (params.flag("prompt", false)?, params.flag("exit", false)?);
         let wait = WaitRequest { appears, disappears, quiet, prompt, command, exit, since, timeout };
         let has_condition = wait.appears.is_some() || wait.disappears.is_some() || quiet.is_some() || command.is_some();
@@ -100,11 +107,12 @@ impl Request {
                 "one of text, regex, gone_text, gone_regex, quiet_ms, prompt, command_id or exit",
             ));
         }
-        Ok(Self { session, wait, max_chars: params.count("max_chars", MAX_CHARS, MAX_CHARS_CAP)? })
+        let shows_screen = tools.may_read_screens().is_ok();
+        Ok(Self { session, wait, max_chars: params.count("max_chars", MAX_CHARS, MAX_CHARS_CAP)?, shows_screen })
     }
 
     pub(super) async fn run(self) -> Result<Answer> {
-        let Self { session, wait, max_chars } = self;
+        let Self { session, wait, max_chars, shows_screen } = self;
         let waited = session.wait(&wait).await?;
         let mut answer = Answer {
             ended_by: name(&waited.ending),
@@ -115,14 +123,17 @@ impl Request {
             matched_text: None,
             command: None,
             exit: session.exit().map(ExitFields::from).unwrap_or_default(),
-            tail: end_of(waited.tail, TAIL_CHARS),
+            tail: shows_screen.then(|| end_of(waited.tail, TAIL_CHARS)),
             marker_id: waited.marker.map(MarkerId::get),
+            marker_disposed: wait.since.map(|_| waited.marker_disposed),
             session_alive: session.exit().is_none(),
         };
         if let Ending::Appeared { line, text } = waited.ending {
             let found = wait.appears.as_ref().and_then(|pattern| pattern.find(&text));
-            answer.matched_text = found.map(|(start, end)| clip_around(&text[start..end], (0, 0), LINE_CHARS));
-            answer.line_text = Some(clip_around(&text, found.unwrap_or_default(), LINE_CHARS));
+            if shows_screen {
+                answer.matched_text = found.map(|(start, end)| clip_around(&text[start..end], (0, 0), LINE_CHARS));
+                answer.line_text = Some(clip_around(&text, found.unwrap_or_default(), LINE_CHARS));
+            }
             answer.line = Some(line);
         }
         // Also when something else ended the wait: what the command has printed so far is what was waited for.

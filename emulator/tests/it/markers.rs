@@ -211,3 +211,17 @@ fn marker_ids_are_positive() {
     assert_eq!(delta(&mut emulator, None).1.marker.get(), 1);
     assert_eq!(delta(&mut emulator, None).1.marker.get(), 2);
 }
+
+#[test]
+fn a_reader_who_reads_often_takes_nobody_s_marker() {
+    let mut emulator = limited(20, 5, Limits { markers: 8, ..Limits::default() });
+    let seldom = delta(&mut emulator, None).1.marker;
+    let mut often = delta(&mut emulator, None).1.marker;
+    for _ in 0..100 {
+        let (_, told) = delta(&mut emulator, Some(often));
+        assert!(!told.marker_disposed);
+        assert!(!delta(&mut emulator, Some(often)).1.marker_disposed, "an answer that was lost is asked for again");
+        often = told.marker;
+    }
+    assert!(!delta(&mut emulator, Some(seldom)).1.marker_disposed);
+}
