@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use kpty_emulator::Size;
 
-pub use process::{ProcessTable, Program, executable_name, session_members, started};
+pub use process::{Incarnation, ProcessTable, Program, executable_name, session_members, started};
 #[cfg(unix)]
 pub use unix::{Child, Control, Pty, Started, open_files_limit, raise_open_files_limit, start};
 #[cfg(windows)]
@@ -53,6 +53,8 @@ pub struct LineModes {
     pub canonical: bool,
     /// It shows what is typed.
     pub echo: bool,
+    /// It makes a line feed of the Enter key.
+    pub enter: bool,
 }
 
 /// What to tell the processes of a session.

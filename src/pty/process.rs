@@ -23,9 +23,18 @@ pub(super) struct Membership {
     pub(super) parent: u32,
     pub(super) group: u32,
     pub(super) session: u32,
-    /// The controlling terminal's device number, 0 for none.
-    pub(super) terminal: i32,
+    /// When it started, in the system's own count.
+    pub(super) started: u64,
     pub(super) is_zombie: bool,
+}
+
+/// A process, not only its number: that may be another's later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Incarnation {
+    /// Its number.
+    pub pid: u32,
+    /// When it started, in the system's own count.
+    pub started: u64,
 }
 
 /// The program of a process; one that has ended and is not yet waited for has none.
@@ -38,6 +47,10 @@ pub(super) fn program(pid: u32) -> Option<Program> {
     };
     let process = membership(pid).filter(|process| !process.is_zombie)?;
     let is_fork = arguments(process.parent).is_some_and(|parents| parents == args);
+    // A copy of this very process has not yet become what it was started for.
+    if is_fork && process.parent == std::process::id() {
+        return None;
+    }
     Some(Program { pid, name, args, is_fork })
 }
 
@@ -71,7 +84,8 @@ pub(super) fn membership(pid: u32) -> Option<Membership> {
         parent: fields.get(1)?.parse().ok()?,
         group: fields.get(2)?.parse().ok()?,
         session: fields.get(3)?.parse().ok()?,
-        terminal: fields.get(4)?.parse().ok()?,
+        // The first field after the name is the third of all, and this is the twenty-second.
+        started: fields.get(19)?.parse().ok()?,
     })
 }
 
@@ -84,11 +98,7 @@ pub(super) fn membership(_pid: u32) -> Option<Membership> {
 /// for as long as the system runs.
 #[cfg(target_os = "linux")]
 pub fn started(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let mut fields = stat.get(stat.rfind(')')? + 2..)?.split(' ');
-    let is_dead = matches!(fields.next()?, "Z" | "X");
-    // The first field after the name is the third of all, and this is the twenty-second.
-    fields.nth(18).filter(|_| !is_dead)?.parse().ok()
+    membership(pid).filter(|process| !process.is_zombie).map(|process| process.started)
 }
 
 /// When a process started; nothing is known here.
@@ -105,6 +115,17 @@ impl ProcessTable {
     /// Looks now.
     pub fn read() -> Self {
         Self(all().collect())
+    }
+
+    /// The living processes of the session that this process leads, or led, each as itself.
+    pub fn session(&self, leader: u32) -> Vec<Incarnation> {
+        self.of_session(leader).map(|process| Incarnation { pid: process.pid, started: process.started }).collect()
+    }
+
+    /// It lives.
+    pub(super) fn has(&self, one: &Incarnation) -> bool {
+        let is_it = |process: &Membership| process.pid == one.pid && process.started == one.started;
+        self.0.iter().any(|process| is_it(process) && !process.is_zombie)
     }
 
     /// The living processes of the session that this process leads, or led.

@@ -13,13 +13,13 @@ use std::sync::{Arc, Weak};
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, Resource, Rlimit, Signal as OsSignal, getrlimit, setrlimit};
-use rustix::termios::{LocalModes, Winsize, tcgetattr, tcgetpgrp, tcsetwinsize};
+use rustix::termios::{InputModes, LocalModes, Termios, Winsize, tcgetattr, tcgetpgrp, tcsetwinsize};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::oneshot;
 
 use super::process;
-use super::{Foreground, LineModes, ProcessTable, Signal, SpawnSpec};
+use super::{Foreground, Incarnation, LineModes, ProcessTable, Signal, SpawnSpec};
 use crate::model::ExitInfo;
 
 /// A started child that no driver has taken yet.
@@ -27,7 +27,6 @@ pub struct Started {
     master: OwnedFd,
     child: Box<dyn portable_pty::Child + Send + Sync>,
     pid: u32,
-    terminal: i32,
 }
 
 /// Starts a program on a new terminal. Takes a millisecond or more: not for a thread that serves others.
@@ -45,8 +44,7 @@ pub fn start(spec: &SpawnSpec) -> Result<Started, String> {
     let child = pair.slave.spawn_command(command).map_err(|error| format!("{}: {error}", spec.program))?;
     let pid = child.process_id().ok_or("the child has no process id")?;
     let master = duplicate(pair.master.as_raw_fd()).map_err(|error| format!("the terminal is unusable: {error}"))?;
-    let terminal = process::membership(pid).map_or(0, |process| process.terminal);
-    Ok(Started { master, child, pid, terminal })
+    Ok(Started { master, child, pid })
 }
 
 /// A non-blocking copy of a descriptor that portable-pty owns.
@@ -107,7 +105,6 @@ fn find_program(spec: &SpawnSpec) -> Option<PathBuf> {
 struct Master {
     fd: AsyncFd<OwnedFd>,
     pid: u32,
-    terminal: i32,
 }
 
 /// A child on its terminal. One driver owns it; when it goes, the terminal is closed.
@@ -129,10 +126,10 @@ enum End {
 impl Pty {
     /// Takes over a started child. Needs a runtime.
     pub fn new(started: Started) -> io::Result<(Self, Child)> {
-        let Started { master, child, pid, terminal } = started;
+        let Started { master, child, pid } = started;
         let end = End::new(pid, child)?;
         let fd = watch(master, Interest::READABLE)?;
-        Ok((Self { master: Arc::new(Master { fd, pid, terminal }) }, Child(end)))
+        Ok((Self { master: Arc::new(Master { fd, pid }) }, Child(end)))
     }
 
     /// A handle for questions and signals; it does not keep the terminal open.
@@ -261,18 +258,22 @@ impl Control {
 
     /// True when the system edits the line: no program has the terminal in raw mode.
     pub fn is_canonical(&self) -> bool {
-        self.local_modes().is_none_or(|modes| modes.contains(LocalModes::ICANON))
+        self.modes().is_none_or(|modes| modes.local_modes.contains(LocalModes::ICANON))
     }
 
     /// How a line is treated; nothing where the terminal is gone.
     pub fn line_modes(&self) -> Option<LineModes> {
-        let modes = self.local_modes()?;
-        Some(LineModes { canonical: modes.contains(LocalModes::ICANON), echo: modes.contains(LocalModes::ECHO) })
+        let modes = self.modes()?;
+        Some(LineModes {
+            canonical: modes.local_modes.contains(LocalModes::ICANON),
+            echo: modes.local_modes.contains(LocalModes::ECHO),
+            enter: modes.input_modes.contains(InputModes::ICRNL) && !modes.input_modes.contains(InputModes::IGNCR),
+        })
     }
 
-    fn local_modes(&self) -> Option<LocalModes> {
+    fn modes(&self) -> Option<Termios> {
         let master = self.master.upgrade()?;
-        tcgetattr(&master.fd).ok().map(|termios| termios.local_modes)
+        tcgetattr(&master.fd).ok()
     }
 
     /// Who has the terminal.
@@ -331,17 +332,17 @@ impl Control {
         }
     }
 
-    /// The processes that are left of the terminal's session; `known` were members a moment ago.
+    /// The living processes of the terminal's session.
     ///
     /// When the session's leader dies the others lose the terminal, and only the session's number is left to know them
-    /// by. That number is not used again while one of them lives: one that is known, or still has the terminal, vouches
-    /// for all. So does the group of a known one: what it started since is in it.
-    pub fn members(&self, table: &ProcessTable, known: &[u32]) -> Vec<u32> {
-        let terminal = self.master.upgrade().map(|master| master.terminal);
-        let vouches = |process: &process::Membership| {
-            Some(process.terminal) == terminal || known.contains(&process.pid) || known.contains(&process.group)
+    /// by. The system gives that number to nobody else while the leader is not waited for or one of them lives. So until
+    /// the child was found dead the number is proof enough; afterwards only while one of those lives that were `left`
+    /// behind then.
+    pub fn members(&self, table: &ProcessTable, left: Option<&[Incarnation]>) -> Vec<u32> {
+        let is_ours = match left {
+            None => true,
+            Some(left) => left.iter().any(|one| table.has(one)),
         };
-        let is_ours = table.of_session(self.pid).any(vouches);
         table.of_session(self.pid).filter(|_| is_ours).map(|process| process.pid).collect()
     }
 

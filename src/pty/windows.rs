@@ -10,7 +10,7 @@ use kpty_emulator::Size;
 use portable_pty::{ChildKiller, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use tokio::sync::{Notify, oneshot};
 
-use super::{Foreground, LineModes, ProcessTable, Signal, SpawnSpec};
+use super::{Foreground, Incarnation, LineModes, ProcessTable, Signal, SpawnSpec};
 use crate::model::ExitInfo;
 
 /// Bytes that the reader thread may be ahead of the driver.
@@ -227,7 +227,7 @@ impl Control {
     pub fn signal_process(_pid: u32, _signal: Signal) {}
 
     /// Not known here.
-    pub fn members(&self, _table: &ProcessTable, _known: &[u32]) -> Vec<u32> {
+    pub fn members(&self, _table: &ProcessTable, _left: Option<&[Incarnation]>) -> Vec<u32> {
         Vec::new()
     }
 

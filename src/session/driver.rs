@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::Shared;
 use super::terminal::{Ingested, Probe};
+use super::{Session, Shared};
 use crate::model::ExitInfo;
 use crate::pty::{Child, Control, Pty};
 
@@ -75,6 +75,9 @@ pub(super) async fn drive(pty: Pty, child: Child, shared: Arc<Shared>, mut order
     drop(pty);
     shared.lock().on_exit(exit);
     shared.publish(true);
+    // Nobody's answer waits for this; a session whose end was asked for has been looked at already.
+    let noted = tokio::task::spawn_blocking(move || Session::note_left_behind(&shared)).await;
+    drop(noted);
 }
 
 impl Driver {

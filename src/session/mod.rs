@@ -30,6 +30,7 @@ mod view;
 pub mod wait;
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -49,7 +50,7 @@ use crate::error::{Error, Exited, Result};
 use crate::guard::Redactor;
 use crate::ids::{CommandId, SessionId};
 use crate::model::{ExitInfo, Owner};
-use crate::pty::{Control, Foreground};
+use crate::pty::{Control, Foreground, Incarnation};
 use driver::Order;
 use outbox::{Outbox, Typed};
 use terminal::Terminal;
@@ -90,6 +91,10 @@ struct Shared {
     ended: Mutex<Option<Instant>>,
     /// When something was last typed that the terminal did not show.
     typed_hidden: Mutex<Option<Instant>>,
+    /// Somebody ends it.
+    is_being_killed: AtomicBool,
+    /// What a child that ended by itself left behind, once that is known.
+    left_behind: watch::Sender<Option<Vec<Incarnation>>>,
 }
 
 impl Shared {

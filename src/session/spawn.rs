@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
@@ -140,6 +141,8 @@ impl Session {
             turn: tokio::sync::Mutex::new(()),
             ended: Mutex::new(None),
             typed_hidden: Mutex::new(None),
+            is_being_killed: AtomicBool::new(false),
+            left_behind: watch::Sender::new(None),
         });
         tokio::spawn(driver::drive(pty, child, Arc::clone(&shared), inbox));
         if let Some(folder) = folder {

@@ -125,6 +125,30 @@ async fn nothing_is_left_of_sessions_that_end_by_themselves() {
     eventually("the number of descriptors", || descriptors(server.pid()) <= before).await;
 }
 
+/// A shell that has just been told to start something is killed while that starts; one that is dead has left something.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_starts_late_or_outlives_its_shell_is_ended_too() {
+    let server = Server::start();
+    let mark = format!("KPTY_TEST_MARK=late-{}", server.pid());
+    let (name, value) = mark.split_once('=').expect("a variable");
+    for _ in 0..amount(12, 100) {
+        let made = server.done("create", json!({ "env": { name: value } }));
+        let id = &made["session_id"];
+        server.done("talk", json!({ "session_id": id, "command": "true" }));
+        server.done("send_line", json!({ "session_id": id, "data": "(trap '' HUP; sleep 1000) &" }));
+        server.done("kill", json!({ "session_id": id }));
+    }
+    assert_eq!(processes_with(&mark), Vec::<String>::new());
+    let made = server.done("create", json!({ "env": { name: value } }));
+    let id = &made["session_id"];
+    let (ended, _) = server.call("talk", json!({ "session_id": id, "command": "sleep 1000 & disown; exit 4" }));
+    assert_eq!(ended["details"]["exit_code"], 4, "{ended}");
+    assert_eq!(processes_with(&mark).len(), 1, "it was disowned, and nobody has asked for its end");
+    let killed = server.done("kill", json!({ "session_id": id }));
+    assert_eq!((&killed["was_dead"], &killed["others"]), (&json!(true), &json!(1)), "{killed}");
+    assert_eq!(processes_with(&mark), Vec::<String>::new());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dead_session_stays_readable_for_its_time() {
     let rig = Rig::with(Config { keep_dead: Duration::from_millis(2_500), ..Config::default() });
