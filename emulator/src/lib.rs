@@ -296,8 +296,14 @@ impl Emulator {
     }
 
     /// A line that was cut because it is too long: the next one goes on with it.
-    pub fn is_continued(&self, number: u64) -> bool {
-        self.engine.history().is_continued(number)
+    pub fn is_continued(&mut self, number: u64) -> bool {
+        match self.engine.buffer() {
+            Buffer::Main => {
+                self.bring_index_up_to_date(Buffer::Main);
+                self.lines(Buffer::Main).is_continued(number)
+            }
+            Buffer::Alternate => self.engine.history().is_continued(number),
+        }
     }
 
     /// Bytes of memory held for history, strings and held updates, without the grid's cells.

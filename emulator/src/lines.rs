@@ -193,6 +193,14 @@ impl<'a> Lines<'a> {
         }
     }
 
+    /// The line was cut for its length and goes on in the next one.
+    pub(crate) fn is_continued(&self, number: u64) -> bool {
+        match self.live(number) {
+            Some(line) => self.index.rows(line).last().is_some_and(|row| self.engine.row_is_wrapped(row)),
+            None => self.engine.history().is_continued(number),
+        }
+    }
+
     /// Replaces `text` by the text of a line and notes where each of its rows ends.
     pub(crate) fn read_rows(&self, number: u64, text: &mut String, row_ends: &mut Vec<usize>) {
         text.clear();

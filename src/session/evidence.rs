@@ -97,7 +97,15 @@ impl Terminal {
                     None => shell.reserve = Some((status, edge)),
                 }
             }
-            (ShellEvent::PromptStart(_), _) => {}
+            (ShellEvent::PromptStart(status), _) => {
+                // The line was taken and the shell reads again: somebody has dropped the hooks, but not the prompt.
+                if shell.accepted.is_some()
+                    && let Some(id) = shell.pending.take()
+                {
+                    shell.phase = Phase::Ended;
+                    self.close_unmarked(id, status, edge);
+                }
+            }
             (ShellEvent::PromptEnd, Phase::Running(id)) => {
                 // A prompt without an end before it. A program can print one; only the shell's line editor takes the
                 // terminal as well.
@@ -196,6 +204,21 @@ impl Terminal {
             (false, Some(0) | None) => Some(1),
             (_, status) => status,
         };
+        self.close(id, status, Evidence::Integration, edge);
+    }
+
+    /// The command ran, and only the prompts around it tell so. What it printed begins below the line that was taken.
+    fn close_unmarked(&mut self, id: CommandId, status: Option<i32>, edge: Edge) {
+        let accepted = self.shell.as_mut().and_then(|shell| shell.accepted.take());
+        let mut start = accepted.unwrap_or(edge.point);
+        let (bytes, _) = self.ring.slice(start.offset, edge.point.offset);
+        if let Some(newline) = memchr::memchr(b'\n', &bytes) {
+            start.offset += newline as u64 + 1;
+            start.place = Place { line: start.place.line + 1, chars: 0, ..start.place };
+        }
+        if let Some(command) = self.commands.get_mut(id) {
+            command.start = Some(start);
+        }
         self.close(id, status, Evidence::Integration, edge);
     }
 
@@ -355,6 +378,14 @@ impl MarkedShell {
             prompt: None,
             has_typed_ahead: false,
             last_status: None,
+        }
+    }
+
+    /// A command is about to be typed.
+    pub(super) fn expect(&mut self, id: CommandId) {
+        self.has_typed_ahead = false;
+        if self.phase == Phase::Prompt {
+            (self.pending, self.accepted) = (Some(id), None);
         }
     }
 

@@ -12,6 +12,9 @@ use super::commands::{Edge, Point};
 use super::ring::Ring;
 use crate::guard::Redactor;
 
+/// Bytes of the shortest line that may have been cut for its length.
+const SHORTEST_CUT: usize = 1_024;
+
 /// What a command printed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Output {
@@ -143,7 +146,23 @@ fn between(emulator: &mut Emulator, start: Place, end: Place, last_line: Option<
     if is_blank_end && lines.last().is_some_and(String::is_empty) {
         lines.pop();
     }
-    Text { lines, evicted: first - start.line }
+    let lines = joined(lines, |index| emulator.is_continued(first + index as u64));
+    // What left the history after this stretch is none of it.
+    let after_last = (end.line + u64::from(end.chars > 0)).max(start.line);
+    Text { lines, evicted: first.min(after_last) - start.line }
+}
+
+/// Puts together again what was cut into several lines.
+fn joined(lines: Vec<String>, mut goes_on: impl FnMut(usize) -> bool) -> Vec<String> {
+    let mut whole: Vec<String> = Vec::with_capacity(lines.len());
+    for (index, line) in lines.into_iter().enumerate() {
+        // Only a line of some length can have been cut.
+        match whole.last_mut().filter(|last| last.len() >= SHORTEST_CUT && goes_on(index - 1)) {
+            Some(last) => last.push_str(&line),
+            None => whole.push(line),
+        }
+    }
+    whole
 }
 
 /// Keeps head and tail of a text that is too long, and says between them what is missing.

@@ -195,7 +195,12 @@ impl Session {
         }
         if let Some(id) = running_in(&terminal, &typed_to, own, &self.shared.spawned_args) {
             if !terminal.has_returned_to_prompt(id, Some(&typed_to)) {
-                return Ground::Busy("A command is still running".to_owned(), Some(foreground));
+                // A line that was sent off just now is often over in a moment.
+                let is_young = terminal.commands.get(id).is_some_and(|command| command.age() < PASSING);
+                return match is_young && waited < PASSING {
+                    true => Ground::NotYet(PASSING),
+                    false => Ground::Busy("A command is still running".to_owned(), Some(foreground)),
+                };
             }
             terminal.give_up(id);
         }

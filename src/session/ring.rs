@@ -60,16 +60,23 @@ impl Ring {
         (self.copied(first, last), is_whole)
     }
 
-    /// The same bytes, and those before them that tell whether they begin inside a secret.
-    pub(super) fn slice_with_lead(&self, from: u64, until: u64) -> (Vec<u8>, Vec<u8>) {
+    /// The same bytes, and those before them that tell whether they begin inside a secret: the beginning of their
+    /// first line and so many whole lines before it, as far as they are kept.
+    pub(super) fn slice_with_lead(&self, from: u64, until: u64, lines: usize) -> (Vec<u8>, Vec<u8>) {
         let first = from.clamp(self.first(), self.end());
-        let lead = first.saturating_sub(LEAD as u64).max(self.start);
+        let farthest = first.saturating_sub(LEAD as u64).max(self.start);
+        let before = (farthest - self.start) as usize..(first - self.start) as usize;
+        let newline = self.bytes.range(before).rev().enumerate().filter(|(_, byte)| **byte == b'\n').nth(lines);
+        let lead = newline.map_or(farthest, |(distance, _)| first - distance as u64);
         (self.copied(lead, first), self.copied(first, until.clamp(first, self.end())))
     }
 
     fn copied(&self, from: u64, until: u64) -> Vec<u8> {
-        let range = (from - self.start) as usize..(until - self.start) as usize;
-        self.bytes.range(range).copied().collect()
+        let (from, until) = ((from - self.start) as usize, (until - self.start) as usize);
+        let (front, back) = self.bytes.as_slices();
+        let border = front.len();
+        let (in_front, in_back) = (from.min(border)..until.min(border), from.max(border)..until.max(border));
+        [&front[in_front], &back[in_back.start - border..in_back.end - border]].concat()
     }
 
     /// Offset of the last bytes, at most `max`, beginning with a whole character.
@@ -121,9 +128,25 @@ mod tests {
     fn what_is_no_longer_shown_still_leads() {
         let mut ring = Ring::new(4);
         ring.push(b"abcdef");
-        assert_eq!(ring.slice_with_lead(0, 99), (b"ab".to_vec(), b"cdef".to_vec()));
-        assert_eq!(ring.slice_with_lead(5, 6), (b"abcde".to_vec(), b"f".to_vec()));
+        assert_eq!(ring.slice_with_lead(0, 99, 0), (b"ab".to_vec(), b"cdef".to_vec()));
+        assert_eq!(ring.slice_with_lead(5, 6, 0), (b"abcde".to_vec(), b"f".to_vec()));
         ring.push(&[b'x'; 3 * LEAD]);
-        assert_eq!(ring.slice_with_lead(0, 99).0.len(), LEAD);
+        assert_eq!(ring.slice_with_lead(0, 99, 0).0.len(), LEAD);
+    }
+
+    #[test]
+    fn a_lead_has_as_many_lines_as_are_asked_for() {
+        let mut ring = Ring::new(100);
+        ring.push(b"a\nbb\nccc\ndddd!");
+        for (lines, expected) in
+            [(0, "dddd"), (1, "ccc\ndddd"), (2, "bb\nccc\ndddd"), (3, "a\nbb\nccc\ndddd"), (9, "a\nbb\nccc\ndddd")]
+        {
+            let (lead, rest) = ring.slice_with_lead(13, 99, lines);
+            assert_eq!(
+                (String::from_utf8_lossy(&lead).as_ref(), rest.as_slice()),
+                (expected, b"!".as_slice()),
+                "{lines}"
+            );
+        }
     }
 }

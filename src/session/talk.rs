@@ -4,14 +4,12 @@
 //! typed at is found in `ready.rs`; what counts as an end is decided in `terminal.rs`, which sees every byte.
 
 use std::path::PathBuf;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use kpty_emulator::{Buffer, Mode, Request};
 use tokio::sync::watch;
 
-use super::commands::{Evidence, Way};
+use super::commands::{Evidence, TypedTo, Way};
 use super::evidence::Phase;
 use super::output::Output;
 use super::ready::Ground;
@@ -20,6 +18,7 @@ use super::terminal::TypedText;
 use super::{Command, Session, Writer};
 use crate::error::{Error, Incomplete, Result, TimedOut};
 use crate::ids::{CommandId, random_hex};
+use crate::runtime::Finishing;
 
 /// How long a cancelled command may take to end.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
@@ -134,26 +133,35 @@ impl Session {
             if let Some(command) = terminal.commands.get_mut(id) {
                 command.wanted = Some(request.max_chars);
             }
-            let takes_paste = terminal.emulator.modes().bracketed_paste;
             let mut bytes = Vec::new();
             // Ctrl-U takes back what stands on a line, in a line editor and in the system's own.
             bytes.extend((terminal.typed != TypedText::None).then_some(0x15));
             bytes.extend(match ground {
-                Ground::Shell { form, .. } => typed(&sentinel.typed(*form, command), takes_paste),
-                _ => typed(command, true),
+                Ground::Shell { form, typed_to } => {
+                    let edits = terminal.emulator.modes().bracketed_paste && !is_plain(typed_to.as_ref());
+                    let enter = if edits { Enter::Paste } else { self.enter() };
+                    typed(&sentinel.typed(*form, command), enter)
+                }
+                _ => typed(command, Enter::Paste),
             });
             terminal.typed = TypedText::None;
             if let Some(shell) = &mut terminal.shell {
-                shell.has_typed_ahead = false;
-                if shell.phase == Phase::Prompt {
-                    shell.pending = Some(id);
-                }
+                shell.expect(id);
             }
             (id, bytes)
         };
+        // A command that was noted must be typed.
         let session = self.clone();
         Finishing::new(async move { session.type_command(id, &bytes).await }).await?;
         Ok(id)
+    }
+
+    /// How a line is ended for a shell without a line editor.
+    fn enter(&self) -> Enter {
+        match self.shared.control.line_modes() {
+            Some(modes) if !modes.enter => Enter::LineFeed,
+            _ => Enter::Key,
+        }
     }
 
     /// Types what belongs to a command, or forgets the command.
@@ -342,37 +350,6 @@ impl Session {
     }
 }
 
-/// Something that goes on when nobody waits for it any more: a command that was noted must be typed.
-struct Finishing<T: Send + 'static>(Option<Pin<Box<dyn Future<Output = T> + Send>>>);
-
-impl<T: Send + 'static> Finishing<T> {
-    fn new(work: impl Future<Output = T> + Send + 'static) -> Self {
-        Self(Some(Box::pin(work)))
-    }
-}
-
-impl<T: Send + 'static> Future for Finishing<T> {
-    type Output = T;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        let Some(work) = &mut self.0 else { return Poll::Pending };
-        let polled = work.as_mut().poll(context);
-        if polled.is_ready() {
-            self.0 = None;
-        }
-        polled
-    }
-}
-
-impl<T: Send + 'static> Drop for Finishing<T> {
-    fn drop(&mut self) {
-        // Without a runtime there is no driver either.
-        if let (Some(work), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
-            runtime.spawn(work);
-        }
-    }
-}
-
 /// What a wait for a command came to.
 enum Waited {
     Ended,
@@ -392,10 +369,31 @@ fn can_be_pasted(text: &str) -> bool {
     !text.chars().any(|c| c.is_control() && c != '\n')
 }
 
+/// A shell that never has a line editor, whatever a program left the terminal's modes in.
+fn is_plain(typed_to: Option<&TypedTo>) -> bool {
+    let program = typed_to.and_then(|typed_to| typed_to.args.first());
+    let name = program.map(|program| program.rsplit('/').next().unwrap_or(program).trim_start_matches('-'));
+    matches!(name, Some("sh" | "dash" | "ash" | "busybox"))
+}
+
+/// How a line is ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Enter {
+    /// All lines are one paste; the line editor knows the key.
+    Paste,
+    /// The system makes a line feed of the key.
+    Key,
+    /// Nobody does.
+    LineFeed,
+}
+
 /// Text as it is typed: in one piece where the line editor takes a paste, else line by line.
-fn typed(text: &str, as_paste: bool) -> Vec<u8> {
-    if !as_paste {
-        return format!("{}\r", text.replace("\r\n", "\n").replace('\n', "\r")).into_bytes();
+fn typed(text: &str, enter: Enter) -> Vec<u8> {
+    let plain = || text.replace("\r\n", "\n");
+    match enter {
+        Enter::Key => return format!("{}\r", plain().replace('\n', "\r")).into_bytes(),
+        Enter::LineFeed => return format!("{}\n", plain()).into_bytes(),
+        Enter::Paste => {}
     }
     let mut text = text.to_owned();
     // Taking one out may make another.

@@ -124,13 +124,24 @@ impl Terminal {
         ingested
     }
 
+    /// Whoever asked may not read the answer. Then it stands on the shell's next line, and is taken back like anything
+    /// else that stands there.
+    fn note_replies(&mut self, replies: &[u8]) {
+        let is_at_prompt = self.shell.as_ref().is_some_and(|shell| shell.phase == Phase::Prompt);
+        if !replies.is_empty() && !is_at_prompt && self.typed == TypedText::None {
+            self.typed = TypedText::Text;
+        }
+    }
+
     fn feed(&mut self, bytes: &[u8], ingested: &mut Ingested) {
         if bytes.is_empty() {
             return;
         }
         self.ring.push(bytes);
         self.learn(bytes);
-        ingested.replies.extend(self.emulator.feed(self.epoch.elapsed(), bytes).bytes);
+        let replies = self.emulator.feed(self.epoch.elapsed(), bytes).bytes;
+        self.note_replies(&replies);
+        ingested.replies.extend(replies);
     }
 
     /// Remembers private keys: a read may see their lines without the one that says what they are.
@@ -180,14 +191,18 @@ impl Terminal {
     pub(super) fn read_masked(&mut self, request: &Request) -> Answer {
         let mut lines = self.redactor.lines();
         let mut mask = |line: &str| lines.redact(line);
-        let lead = if self.key_lines.is_empty() { FILTER_LEAD } else { KEY_FILTER_LEAD };
-        let request = Request { filter_lead: request.filter_lead.max(lead), ..*request };
+        let request = Request { filter_lead: request.filter_lead.max(self.filter_lead()), ..*request };
         self.emulator.read(&request, Some(&mut mask))
+    }
+
+    /// Lines before what is shown that say what it is.
+    fn filter_lead(&self) -> u64 {
+        if self.key_lines.is_empty() { FILTER_LEAD } else { KEY_FILTER_LEAD }
     }
 
     /// Raw output between two offsets as text, secrets masked; those that begin before it too.
     pub(super) fn masked_raw(&self, from: u64, until: u64, clean: fn(&[u8]) -> Vec<u8>) -> String {
-        let (lead, bytes) = self.ring.slice_with_lead(from, until);
+        let (lead, bytes) = self.ring.slice_with_lead(from, until, self.filter_lead() as usize);
         let mut all = clean(&lead);
         let start = all.len();
         all.extend(clean(&bytes));

@@ -11,7 +11,7 @@ __kpty_move() {
 # Something is not as it was: the directory, or what a wrong status or a lost start would come from.
 __kpty_renew() {
   [[ ${PWD-} == "${__kpty_pwd-}" ]] || __kpty_move
-  [[ ${PS0-}${PS1-}${PS1@a}${PROMPT_COMMAND-} == "${__kpty_set-}" ]] || __kpty_wrap "$__kpty_status"
+  [[ ${PS0-}${PS1-}${PS1@a}${PS2-}${PROMPT_COMMAND-} == "${__kpty_set-}" ]] || __kpty_wrap "$__kpty_status"
   __kpty_seen=${PWD-}${__kpty_set:-changes}
 }
 
@@ -22,10 +22,12 @@ __kpty_wrap() {
     __kpty_i __kpty_fixed=1
   # The end mark runs between every command and its answer: it is one command, and no function. It goes where the shell
   # reads from, which is the terminal also while standard output is a file.
-  \builtin local __kpty_end=$'__kpty_status=$?\n\\builtin printf \'\\e]133;D;%s;k=@SECRET@\\e\\\\\' "$__kpty_status" >&0\n'
-  \builtin local __kpty_check=$'[[ ${PWD-}${PS0-}${PS1-}${PS1@a}${PROMPT_COMMAND-} == "${__kpty_seen-}" ]] || __kpty_renew\n'
-  \builtin local __kpty_first=$'{\n'"$__kpty_end"'} >/dev/null 2>&1' __kpty_last=$'{\n'"$__kpty_check"'} >/dev/null 2>&1' \
-    __kpty_only=$'{\n'"$__kpty_end$__kpty_check"'} >/dev/null 2>&1'
+  \builtin local __kpty_tell=$'\\builtin printf \'\\e]133;D;%s;k=@SECRET@\\e\\\\\' "$__kpty_status" >&0\n'
+  # A plain assignment to PROMPT_COMMAND replaces the first hook and leaves the last, which then tells the end.
+  \builtin local __kpty_late=$'__kpty_was=$?\n[[ ${__kpty_status-} ]] || {\n__kpty_status=$__kpty_was\n'"$__kpty_tell"$'}\n'
+  \builtin local __kpty_check=$'[[ ${PWD-}${PS0-}${PS1-}${PS1@a}${PS2-}${PROMPT_COMMAND-} == "${__kpty_seen-}" ]] || __kpty_renew\n__kpty_status=\n'
+  \builtin local __kpty_first=$'{\n__kpty_status=$?\n'"$__kpty_tell"'} >/dev/null 2>&1' \
+    __kpty_last=$'{\n'"$__kpty_late$__kpty_check"'} >/dev/null 2>&1'
   \builtin local -a __kpty_hooks
   if [[ ${PS1-} != "$__kpty_a"*"$__kpty_b" ]]; then
     if [[ ${PS1+x} && ${PS1@a} == *r* ]]; then
@@ -48,15 +50,11 @@ __kpty_wrap() {
   # First the end, so that nothing changes its status or prints before it; last the prompts. The line breaks inside
   # the hooks let bash-preexec see that they are no commands of the user.
   for __kpty_i in "${PROMPT_COMMAND[@]}"; do
-    __kpty_i=${__kpty_i//"$__kpty_only"/:} __kpty_i=${__kpty_i//"$__kpty_first"/:} __kpty_i=${__kpty_i//"$__kpty_last"/:}
+    __kpty_i=${__kpty_i//"$__kpty_first"/:} __kpty_i=${__kpty_i//"$__kpty_last"/:}
     if [[ $__kpty_i != : ]]; then __kpty_hooks+=("$__kpty_i"); fi
   done
-  if [[ ${#__kpty_hooks[@]} -eq 0 ]]; then
-    PROMPT_COMMAND=("$__kpty_only")
-  else
-    PROMPT_COMMAND=("$__kpty_first" "${__kpty_hooks[@]}" "$__kpty_last")
-  fi
-  __kpty_set=${__kpty_fixed:+${PS0-}${PS1-}${PS1@a}${PROMPT_COMMAND-}}
+  PROMPT_COMMAND=("$__kpty_first" "${__kpty_hooks[@]}" "$__kpty_last")
+  __kpty_set=${__kpty_fixed:+${PS0-}${PS1-}${PS1@a}${PS2-}${PROMPT_COMMAND-}}
 }
 
 # Typed text comes from a program: an exclamation mark means itself. The secret stays out of exported functions.

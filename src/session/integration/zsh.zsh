@@ -16,9 +16,13 @@ __kpty_end() {
 # The start of a command, after everything else that is told of it. Hooks somebody has dropped come back.
 __kpty_begin() {
   {
-    \builtin emulate -L zsh
-    \builtin printf '\e]133;C;k=@SECRET@\e\\' >|/dev/tty || [[ -n 1 ]]
-    __kpty_hook
+    # Somebody may have set all options back; what `emulate -L` sets goes with its function.
+    \builtin setopt no_prompt_sp no_prompt_cr
+    () {
+      \builtin emulate -L zsh
+      \builtin printf '\e]133;C;k=@SECRET@\e\\' >|/dev/tty || [[ -n 1 ]]
+      __kpty_hook
+    }
   } >/dev/null 2>&1
 }
 
