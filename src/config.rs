@@ -35,7 +35,7 @@ const DEFAULT_PATH: &str = "/mcp";
 /// The port of the desktop app's bridge unless told.
 const BRIDGE_PORT: u16 = 8201;
 /// Paths that are something else.
-const TAKEN_PATHS: [&str; 7] = ["/", "/health", "/tools", "/v1", "/pty", "/_x9k", "/ws/pty-traffic"];
+const TAKEN_PATHS: [&str; 8] = ["/", "/health", "/tools", "/v1", "/pty", "/_x9k", "/ws", "/ui"];
 
 /// All variables with their defaults and meanings, for `help`; the README has the same table.
 pub const SETTINGS: [(&str, &str, &str); 29] = [

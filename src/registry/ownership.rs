@@ -39,8 +39,7 @@ impl OwnerChange {
                     return Err(already_owned(session, current));
                 }
                 if has_other {
-                    // The label is the session's name; it does not go with its owner.
-                    *current = Owner { label: current.label.take(), ..Owner::default() };
+                    *current = unowned(current);
                 }
                 current.update(owner);
             }
@@ -49,12 +48,17 @@ impl OwnerChange {
                 if !is_theirs && !force {
                     return Err(already_owned(session, current));
                 }
-                *current = Owner::default();
+                *current = unowned(current);
             }
-            Self::Clear => *current = Owner::default(),
+            Self::Clear => *current = unowned(current),
         }
         Ok(*current != before)
     }
+}
+
+/// The session without its owner. The label is the session's name; it stays.
+fn unowned(current: &mut Owner) -> Owner {
+    Owner { label: current.label.take(), ..Owner::default() }
 }
 
 /// True when the session has an owner, and it is not the new one.
@@ -110,7 +114,7 @@ mod tests {
             let mut now = Owner { role: Some(Role::Leader), ..owner("a", "1", "x") };
             let changed = OwnerChange::Disown { by: by.map(str::to_owned), force }.apply(&id, &mut now);
             assert_eq!(changed.is_ok(), expected, "{by:?} {force}");
-            assert_eq!(now == Owner::default(), expected);
+            assert_eq!(now == owner("", "", "x"), expected);
         }
     }
 }

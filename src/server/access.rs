@@ -109,7 +109,12 @@ impl Policy {
         if !origins.is_empty() && origins.iter().all(is_allowed) {
             return None;
         }
-        if !origins.iter().all(|origin| is_loopback_origin(origin)) {
+        let may_ask = |origin: &&str| match headers.contains_key(header::UPGRADE) {
+            // A browser opens a socket for any page and does not say that the page is another server's.
+            true => is_loopback_origin(origin, Some(&self.ports)),
+            false => is_loopback_origin(origin, None),
+        };
+        if !origins.iter().all(may_ask) {
             return Some("requests from web pages of other machines are refused; --allow-origin lets one through");
         }
         let mut sites = headers.get_all(SEC_FETCH_SITE).iter();
@@ -216,9 +221,14 @@ fn is_loopback(authority: &Authority) -> bool {
     !has_user && LOOPBACK_NAMES.iter().any(|name| authority.host().eq_ignore_ascii_case(name))
 }
 
-fn is_loopback_origin(origin: &str) -> bool {
+/// A page of this machine; of one of these ports, where some are given.
+fn is_loopback_origin(origin: &str, ports: Option<&[u16]>) -> bool {
     let Some((scheme, rest)) = origin.split_once("://") else { return false };
-    matches!(scheme, "http" | "https") && rest.parse().is_ok_and(|authority| is_loopback(&authority))
+    let is_port = |authority: &Authority| {
+        ports.is_none_or(|ports| authority.port_u16().is_some_and(|port| ports.contains(&port)))
+    };
+    matches!(scheme, "http" | "https")
+        && rest.parse().is_ok_and(|authority| is_loopback(&authority) && is_port(&authority))
 }
 
 /// An origin as somebody wrote it for us. `null` is what every page without an origin says, so it names nobody.
@@ -314,6 +324,16 @@ mod tests {
         ] {
             let pairs = [("host", "localhost:8100"), ("origin", origin)];
             assert_eq!(passes(Reach::Loopback, "/mcp", &pairs), expected, "{origin:?}");
+        }
+    }
+
+    #[test]
+    fn a_socket_is_opened_by_our_own_pages_only() {
+        for (origin, expected) in
+            [("http://localhost:8100", true), ("http://[::1]:8100", true), ("http://localhost:3000", false)]
+        {
+            let pairs = [("host", "localhost:8100"), ("origin", origin), ("upgrade", "websocket")];
+            assert_eq!(passes(Reach::Loopback, "/ws/pty-traffic", &pairs), expected, "{origin}");
         }
     }
 

@@ -28,10 +28,16 @@ pub(super) fn refusal(status: StatusCode, why: &str) -> Refusal {
 
 /// Why a request is refused for what its head says of its body, if it is. No body at all is always right.
 pub(super) fn objection(request: &Request) -> Option<Refusal> {
-    match request.body().is_end_stream() || is_json(request.headers()) {
-        true => None,
-        false => Some(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json")),
+    if !request.body().is_end_stream() && !is_json(request.headers()) {
+        return Some(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json"));
     }
+    // Of a smaller one that is too large all the same, the sender is heard out first.
+    let is_hopeless = request.body().size_hint().lower() > MAX_DISCARDED_BYTES as u64;
+    is_hopeless.then(too_large)
+}
+
+fn too_large() -> Refusal {
+    refusal(StatusCode::PAYLOAD_TOO_LARGE, &format!("the body is larger than {MAX_BODY_BYTES} bytes"))
 }
 
 /// The request with its whole body, so that whoever answers it finds the body complete.
@@ -46,18 +52,22 @@ pub(super) async fn with_whole_body(request: Request) -> Result<Request, Refusal
         collected.map_err(|_| refusal(StatusCode::BAD_REQUEST, "the body of the request ended early"))?;
     match total <= MAX_BODY_BYTES {
         true => Ok(Request::from_parts(head, Body::from(bytes))),
-        false => {
-            Err(refusal(StatusCode::PAYLOAD_TOO_LARGE, &format!("the body is larger than {MAX_BODY_BYTES} bytes")))
-        }
+        false => Err(too_large()),
     }
 }
 
 /// The body of a request that has to bring JSON.
 pub(super) async fn json_bytes(request: Request) -> Result<Vec<u8>, Refusal> {
-    if !is_json(request.headers()) {
+    let (head, body) = request.into_parts();
+    json_of(&head.headers, body).await
+}
+
+/// The same for a request whose head is still needed.
+pub(super) async fn json_of(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Refusal> {
+    if !body.is_end_stream() && !is_json(headers) {
         return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json"));
     }
-    let collected = collect(request.into_body()).await;
+    let collected = collect(body).await;
     let (bytes, _) = collected.map_err(|_| refusal(StatusCode::BAD_REQUEST, "the body of the request ended early"))?;
     Ok(bytes)
 }

@@ -30,6 +30,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::middleware;
 use axum::routing::{any, get};
 use axum::{Json, Router};
@@ -354,7 +355,7 @@ fn login(settings: &ServerSettings, folder: Option<&Path>) -> Result<Login> {
     Ok(Login::On(token))
 }
 
-fn router(tools: &Tools, gate: McpGate, health: Health, policy: Arc<Policy>) -> Router {
+fn router(tools: &Tools, gate: Arc<McpGate>, health: Health, policy: Arc<Policy>) -> Router {
     Router::new()
         .route("/", get(info).with_state(tools.clone()))
         .route("/health", get(Health::tell).with_state(health))
@@ -365,6 +366,7 @@ fn router(tools: &Tools, gate: McpGate, health: Health, policy: Arc<Policy>) -> 
         .merge(traffic_http::routes(tools))
         .merge(agents_http::routes(tools))
         .route(&tools.config().mcp_path, any(McpGate::handle).with_state(gate))
+        .fallback(not_found)
         .layer(middleware::from_fn_with_state(policy, access::check))
 }
 
@@ -377,6 +379,11 @@ fn bridge_router(tools: &Tools, health: Health, policy: Arc<Policy>) -> Router {
         .merge(bridge_http::routes(tools))
         .fallback(bridge_http::not_found)
         .layer(middleware::from_fn_with_state(policy, access::check))
+}
+
+/// In the words of a core and of a bridge.
+async fn not_found() -> (StatusCode, Json<Value>) {
+    (StatusCode::NOT_FOUND, Json(json!({ "detail": "Not Found", "ok": false, "error": "Not found" })))
 }
 
 async fn info(State(tools): State<Tools>) -> Json<Value> {

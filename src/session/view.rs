@@ -50,8 +50,13 @@ impl Session {
     pub fn view(&self, request: &Request) -> View {
         let mut terminal = self.shared.lock();
         let answer = terminal.read_masked(request);
-        let visible = Request { which: request.which, ..Request::new(Mode::Viewport) };
-        let top_line = terminal.emulator.read(&visible, None).first_line;
+        let top_line = match request.mode {
+            Mode::Viewport if !answer.truncated => answer.first_line,
+            _ => {
+                let visible = Request { which: request.which, ..Request::new(Mode::Viewport) };
+                terminal.emulator.read(&visible, None).first_line
+            }
+        };
         let (cursor_line, cursor) = (Some(answer.cursor_line), Some(answer.cursor));
         View { answer, top_line: Some(top_line), cursor_line, cursor }
     }

@@ -143,8 +143,9 @@ pub(super) fn set_aside(path: &Path) -> io::Result<PathBuf> {
     let age = |path: &PathBuf| fs::symlink_metadata(path).and_then(|found| found.modified()).ok();
     let target = candidates.iter().min_by_key(|path| age(path)).ok_or(io::ErrorKind::InvalidInput)?;
     fs::rename(path, target)?;
-    // The newest of them is known by its time; without it the wrong one goes first, which is no harm.
-    let _ = File::open(target).and_then(|file| file.set_modified(SystemTime::now()));
+    // The newest of them is known by its time; without it the wrong one goes first, which is no harm. Only a real file is
+    // opened: a pipe would wait for its other end, and a link leads elsewhere.
+    let _ = open(target, OpenOptions::new().read(true)).and_then(|file| file.set_modified(SystemTime::now()));
     Ok(target.clone())
 }
 

@@ -249,9 +249,11 @@ fn follow_sessions(shared: &Arc<Shared>) {
 async fn follow_session(shared: Arc<Shared>, session: Session) {
     let mut progress = session.progress();
     let mut tries_left = LAST_TRIES;
+    // That it is there is told as soon as the registry tells it.
+    let mut pause = REGISTRY_PAUSE;
     append_event(&shared, Event::now("session_created", session.id().as_str(), json!({}))).await;
     while tries_left > 0 {
-        sleep(BUFFER_PAUSE).await;
+        sleep(std::mem::replace(&mut pause, BUFFER_PAUSE)).await;
         progress.borrow_and_update();
         let exit = session.exit();
         match (save_session(&shared, &session).await, exit) {

@@ -1,7 +1,7 @@
 //! `commands`: what was run in a session, and the output of one of them.
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::envelope::{Outcome, fields};
 use super::params::Params;
@@ -40,7 +40,7 @@ const LINE_CHARS: usize = 120;
 const NUMBER_CHARS: usize = 8;
 
 pub(super) enum Request {
-    List { session: Target, limit: usize },
+    List { session: Target, limit: usize, max_chars: usize },
     One { session: Target, id: CommandId, selection: Selection, max_chars: usize },
 }
 
@@ -110,7 +110,8 @@ impl Request {
     pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         let session = tools.target(params)?;
         let Some(id) = params.command_id("command_id")? else {
-            return Ok(Self::List { session, limit: params.count("limit", LIMIT, MAX_COMMANDS)? });
+            let limit = params.count("limit", LIMIT, MAX_COMMANDS)?;
+            return Ok(Self::List { session, limit, max_chars: params.count("max_chars", MAX_CHARS, MAX_CHARS_CAP)? });
         };
         let selection = Selection {
             head: params.number("head")?,
@@ -124,12 +125,7 @@ impl Request {
 
     pub(super) async fn run(self) -> Outcome {
         match self {
-            Self::List { session, limit } => {
-                let (commands, redactor) = (session.commands(), session.redactor());
-                let newest = &commands[commands.len().saturating_sub(limit)..];
-                let listed: Vec<_> = newest.iter().map(|command| Listed::of(command, &redactor)).collect();
-                fields(&json!({ "commands": listed, "count": listed.len(), "total": commands.len() }))
-            }
+            Self::List { session, limit, max_chars } => Ok(list(&*session, limit, max_chars)),
             Self::One { session, id, selection, max_chars } => {
                 let look = move || selected(&*session, id, &selection, max_chars);
                 let looked = tokio::task::spawn_blocking(look).await;
@@ -138,6 +134,37 @@ impl Request {
             }
         }
     }
+}
+
+/// The newest commands, oldest first, as many as there is room for.
+fn list(session: &dyn Source, limit: usize, max_chars: usize) -> Map<String, Value> {
+    let (commands, redactor) = (session.commands(), session.redactor());
+    let wanted = limit.min(commands.len());
+    let mut left = max_chars;
+    let mut listed: Vec<Value> = Vec::new();
+    for command in commands.iter().rev().take(wanted) {
+        let entry = json!(Listed::of(command, &redactor));
+        let needed = entry.to_string().len();
+        if needed > left && !listed.is_empty() {
+            break;
+        }
+        left = left.saturating_sub(needed);
+        listed.push(entry);
+    }
+    listed.reverse();
+    let count = listed.len();
+    let mut answer = Map::from_iter([
+        ("commands".to_owned(), Value::Array(listed)),
+        ("count".to_owned(), json!(count)),
+        ("total".to_owned(), json!(commands.len())),
+    ]);
+    if count < wanted {
+        answer.insert("truncated".to_owned(), Value::Bool(true));
+        let why = "older commands are left out; with more max_chars they have room";
+        let next = json!({ "action": "commands", "limit": wanted, "max_chars": MAX_CHARS_CAP, "why": why });
+        answer.insert("next".to_owned(), next);
+    }
+    answer
 }
 
 fn expression(params: &Params<'_>) -> Result<Option<Pattern>> {
@@ -177,7 +204,8 @@ impl Ran {
         let Output { text, truncated, omitted_chars, omitted_lines, evicted_lines, .. } = output;
         let next = (omitted_chars > 0).then(|| {
             let from = evicted_lines + head_lines(&text, max_chars);
-            rest(id, from, from + omitted_lines as u64)
+            // Those that are gone are counted as left out, and cannot be asked for.
+            rest(id, from, from + (omitted_lines as u64).saturating_sub(evicted_lines))
         });
         Some(Self { command, output: text, truncated, omitted_chars, omitted_lines, evicted_lines, next })
     }

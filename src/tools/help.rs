@@ -99,6 +99,8 @@ pub(super) fn help(config: &Config) -> Map<String, Value> {
                         programs, read their screen as text.",
         "actions": actions,
         "leader_only": false,
+        // Older callers ask whether there are terminals at all by this name.
+        "pywinpty_available": true,
         "sentinel_pattern": "__KR_DONE_<8 hex>__",
         "line_endings": "Enter is a carriage return; a newline inside a talk command stays one",
         "targeted_routing": {

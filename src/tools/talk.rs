@@ -25,6 +25,8 @@ const ON_TIMEOUT: [(&str, OnTimeout); 2] = [("leave", OnTimeout::Leave), ("inter
 pub(super) struct Request {
     session: Target,
     talk: TalkRequest,
+    /// Screens may be shown.
+    shows_screen: bool,
 }
 
 #[derive(Serialize)]
@@ -62,11 +64,17 @@ impl Request {
             on_timeout: params.choice("on_timeout", &ON_TIMEOUT)?.unwrap_or_default(),
             all_raw: params.flag("raw", false)?,
         };
-        Ok(Self { session, talk })
+        Ok(Self { session, talk, shows_screen: tools.may_read_screens().is_ok() })
     }
 
     pub(super) async fn run(self) -> Result<Answer> {
-        let answer = self.session.talk(self.talk).await?;
+        let answer = self.session.talk(self.talk).await.map_err(|error| match error {
+            Error::Timeout(mut timed_out) if !self.shows_screen => {
+                timed_out.screen.clear();
+                Error::Timeout(timed_out)
+            }
+            error => error,
+        })?;
         let output = answer.output;
         Ok(Answer {
             output: output.text,

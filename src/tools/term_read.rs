@@ -95,6 +95,11 @@ impl Request {
             Word::Full => Mode::Full,
         };
         let max_lines = params.count("max_lines", MAX_LINES, MAX_LINES_CAP)?;
+        // Without lines there is only a marker to be had.
+        let mode = match mode {
+            Mode::Tail | Mode::Viewport | Mode::Full if max_lines == 0 => Mode::Delta { since: None },
+            mode => mode,
+        };
         let max_chars = params.count("max_chars", MAX_CHARS, MAX_CHARS_CAP)?;
         let read = ScreenRead {
             max_lines: Some(max_lines),
@@ -130,7 +135,7 @@ impl Request {
 }
 
 /// Markers are counted from 1.
-fn known_marker(id: u64) -> Result<MarkerId> {
+pub(super) fn known_marker(id: u64) -> Result<MarkerId> {
     MarkerId::new(id).ok_or_else(|| Error::invalid("marker_id", "must be one of an earlier answer"))
 }
 

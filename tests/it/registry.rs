@@ -204,9 +204,10 @@ async fn a_session_changes_hands_and_only_force_takes_it_away() {
         assert_eq!((&session["owner_agent_id"], &session["owner_role"]), (&json!("b"), &json!("leader")));
         assert_eq!((&session["owner_session_id"], &session["claude_code_session_id"]), (&Value::Null, &Value::Null));
         let free = rig.call(call("disown", json!({ "agent_id": "b" }))).await;
-        for name in ["owner_agent_id", "owner_session_id", "owner_role", "label", "claude_code_session_id"] {
+        for name in ["owner_agent_id", "owner_session_id", "owner_role", "claude_code_session_id"] {
             assert_eq!(free["session"][name], Value::Null, "{name}");
         }
+        assert_eq!(free["session"]["label"], taken["session"]["label"], "the name is the session's");
     }
     shell.call("kill", json!({})).await;
     shell.fails("adopt", json!({ "agent_id": "a" }), ErrorCode::PtyProcessExited).await;

@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 
 use super::published::{TOOL, VIEW_TOOL, is_looking};
 use crate::error::{Error, Result};
-use crate::tools::{Caller, Reply, Tools};
+use crate::runtime::Finishing;
+use crate::tools::{ACTIONS, Caller, Reply, Tools};
 
 /// Actions that only wait once they have begun: when the caller goes away, so does the wait. Those that look are dropped
 /// with their caller, too.
@@ -116,15 +117,7 @@ impl Engine for Tools {
                 return Tools::call(self, &arguments, caller).await.into();
             }
             let tools = self.clone();
-            let task = tokio::spawn(async move { Tools::call(&tools, &arguments, caller).await });
-            match task.await {
-                Ok(reply) => reply.into(),
-                Err(error) => {
-                    tracing::error!("an action failed: {error}");
-                    let message = "the action failed inside the server; its log has the cause".to_owned();
-                    Reply::from(Error::Server(message)).into()
-                }
-            }
+            Finishing::new(async move { Tools::call(&tools, &arguments, caller).await }).await.into()
         })
     }
 }
@@ -132,7 +125,8 @@ impl Engine for Tools {
 /// The tool for looking does nothing else.
 pub(super) fn may(tool: &str, arguments: &Map<String, Value>) -> Result<()> {
     let action = action(arguments);
-    if tool != VIEW_TOOL || action.is_empty() || is_looking(&action) {
+    // What is no action at all is refused by the tools themselves.
+    if tool != VIEW_TOOL || is_looking(&action) || !ACTIONS.contains(&action.as_str()) {
         return Ok(());
     }
     let looking: Vec<_> = super::published::looking_actions().collect();
@@ -175,8 +169,8 @@ mod tests {
             (json!("kill"), false),
             (json!("CREATE"), false),
             (json!("talk"), false),
-            (json!("no such action"), false),
             // Refused by the tools themselves.
+            (json!("no such action"), true),
             (json!(""), true),
             (json!(7), true),
         ] {

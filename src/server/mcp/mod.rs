@@ -17,6 +17,7 @@ mod sessions;
 mod stdio;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -66,9 +67,9 @@ pub(super) fn tool_definitions() -> Vec<Value> {
 }
 
 /// Opens the way in.
-pub(super) fn gate(engine: impl Engine, folders: &Folders) -> McpGate {
+pub(super) fn gate(engine: impl Engine, folders: &Folders) -> Arc<McpGate> {
     let adapter = Adapter::new(engine).with_pending(folders.pending.clone());
-    Gate::new(adapter, folders.state.as_ref().map(|folder| folder.join(SESSIONS_FOLDER)))
+    Arc::new(Gate::new(adapter, folders.state.as_ref().map(|folder| folder.join(SESSIONS_FOLDER))))
 }
 
 /// The name of the file of a client session. An id comes from outside: only letters, digits, `-` and `_` name a file.

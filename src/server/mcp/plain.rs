@@ -6,12 +6,14 @@
 //! JSON-RPC with status 200.
 
 use std::future::Future;
+use std::hash::{BuildHasher as _, RandomState};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use axum::Json;
-use axum::body::Body;
+use axum::body::{Body, HttpBody as _};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -27,8 +29,7 @@ use super::engine::Block;
 use super::live::{Live, MAX_LIVE};
 use super::sessions::Sessions;
 use super::{AGENT_HEADER, CLIENT_HEADER, SHOWS_PROGRESS_HEADER};
-use crate::ids::random_hex;
-use crate::server::body::{MAX_BODY_BYTES, is_json, json_bytes, refusal};
+use crate::server::body::{MAX_BODY_BYTES, is_json, json_of, refusal};
 use crate::traffic::clean_name;
 
 /// The header with the id of a client session.
@@ -79,18 +80,6 @@ pub(crate) struct Gate<H> {
     plain: StreamableHttpService<H, NeverSessionManager>,
     live: Arc<Live>,
     stopping: CancellationToken,
-}
-
-impl<H: Clone> Clone for Gate<H> {
-    fn clone(&self) -> Self {
-        Self {
-            handler: self.handler.clone(),
-            strict: self.strict.clone(),
-            plain: self.plain.clone(),
-            live: self.live.clone(),
-            stopping: self.stopping.clone(),
-        }
-    }
 }
 
 /// A handler that answers plain calls of tools itself. The library would make a service, a channel and two tasks for
@@ -161,8 +150,8 @@ impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Gate<H> {
     }
 
     /// Answers one request.
-    pub(crate) async fn handle(State(gate): State<Self>, request: Request) -> Response {
-        if request.method() == Method::POST && !is_json(request.headers()) {
+    pub(crate) async fn handle(State(gate): State<Arc<Self>>, request: Request) -> Response {
+        if request.method() == Method::POST && !request.body().is_end_stream() && !is_json(request.headers()) {
             return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json")
                 .into_response();
         }
@@ -191,8 +180,8 @@ impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Gate<H> {
 
     async fn handle_plain(&self, request: Request, session: Option<&HeaderValue>) -> Response {
         let (mut parts, body) = request.into_parts();
-        let headers = parts.headers.clone();
-        let bytes = match json_bytes(Request::from_parts(parts.clone(), body)).await {
+        let headers = &parts.headers;
+        let bytes = match json_of(headers, body).await {
             Ok(bytes) => bytes,
             Err(refusal) => return refusal.into_response(),
         };
@@ -211,8 +200,8 @@ impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Gate<H> {
                 .and_then(|id| id.to_str().ok())
                 .map(str::to_owned),
             shows_progress: headers.contains_key(SHOWS_PROGRESS_HEADER),
-            agent: name_in(&headers, AGENT_HEADER),
-            client: name_in(&headers, CLIENT_HEADER),
+            agent: name_in(headers, AGENT_HEADER),
+            client: name_in(headers, CLIENT_HEADER),
         };
         if !is_stateless_protocol(&message) {
             if message.get("method").and_then(Value::as_str) == Some("tools/call")
@@ -255,7 +244,16 @@ fn accepts_streams(headers: &HeaderMap) -> bool {
 /// The caller's own session id, or a new one. Nothing is kept under it.
 fn session_header(headers: &HeaderMap) -> Option<HeaderValue> {
     let given = headers.get(SESSION_HEADER).filter(|id| !id.is_empty() && id.len() <= MAX_SESSION_ID).cloned();
-    given.or_else(|| HeaderValue::from_str(&format!("session_{}", random_hex())).ok())
+    given.or_else(|| HeaderValue::from_str(&format!("session_{}", passing_hex())).ok())
+}
+
+/// 128 bits in hex that nobody outside can tell in advance, without asking the system each time: most clients that get
+/// such an id forget it at once.
+fn passing_hex() -> String {
+    static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("{:016x}{:016x}", KEYS.hash_one((count, 'a')), KEYS.hash_one((count, 'b')))
 }
 
 /// A protocol error, and the id it answers.
@@ -435,6 +433,15 @@ mod tests {
         );
         assert_eq!(message["params"], json!({ "name": "k_pty", "_meta": { "x": 2 } }));
         assert_eq!(read(r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":null}"#).get("params"), None);
+    }
+
+    #[test]
+    fn a_client_without_a_session_gets_an_id_of_its_own() {
+        let given = || session_header(&HeaderMap::new()).expect("an id").to_str().expect("plain text").to_owned();
+        let (first, second) = (given(), given());
+        assert_ne!(first, second);
+        let hex = first.strip_prefix("session_").expect("the prefix");
+        assert!(hex.len() == 32 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()), "{first}");
     }
 
     #[test]

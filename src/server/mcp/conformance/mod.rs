@@ -65,7 +65,7 @@ impl FixtureServer {
 
     /// Answers for ever; client sessions are kept in the folder.
     pub async fn run(self, state: &Path) -> error::Result<()> {
-        let gate = Gate::new(Fixtures, Some(state.join(SESSIONS_FOLDER)));
+        let gate = Arc::new(Gate::new(Fixtures, Some(state.join(SESSIONS_FOLDER))));
         let policy = Policy::new(vec![self.address.port()], Reach::Loopback, &[], Login::On(None))?;
         let app = Router::new()
             .route("/mcp", any(Gate::<Fixtures>::handle).with_state(gate))
