@@ -133,6 +133,7 @@ impl Session {
             let id = terminal.commands.begin(command, cwd, way);
             if let Some(command) = terminal.commands.get_mut(id) {
                 command.wanted = Some(request.max_chars);
+                command.named.clone_from(&request.sentinel);
             }
             let takes_paste = terminal.emulator.modes().bracketed_paste;
             let mut bytes = Vec::new();
