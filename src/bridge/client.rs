@@ -3,11 +3,14 @@
 //! What a bridge answers is believed in nothing: it may hang, fail, talk nonsense, never stop talking or hang up. Each
 //! of these ends the one call that met it. Nothing is asked twice here, since a bridge types what it is told to type.
 
-use std::sync::OnceLock;
 use std::time::Duration;
 
+use http_body_util::Full;
+use hyper::Request;
+use reqwest::Url;
 use serde_json::{Map, Value, json};
 
+use super::line::{Failure, Lines, Raw};
 use super::told::{self, Told};
 use super::wire::{self, Look, Question};
 use crate::error::{DesktopFault, DesktopTrouble, Error, Result};
@@ -17,8 +20,6 @@ use crate::session::talk::{OnTimeout, TalkRequest};
 
 /// The longest body that is taken, in bytes. What it says of its own length counts for nothing.
 const MAX_BODY: usize = 8 << 20;
-/// How long a connection may take.
-const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 /// A look at the text.
 const BUFFER_LIMIT: Duration = Duration::from_secs(10);
 /// Typing.
@@ -31,16 +32,13 @@ pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(20);
 const LONGEST_READ: Duration = Duration::from_secs(5);
 /// Who leads, who is there, and whether anybody is.
 const SHORT_LIMIT: Duration = Duration::from_secs(2);
-/// Unused connections that are kept for each bridge, and for how long: less than the 5 s that bridges keep theirs.
-const IDLE_CONNECTIONS: usize = 8;
-const IDLE_TIME: Duration = Duration::from_secs(4);
 /// Characters of a bridge's own words in an error.
 const SAID_CHARS: usize = 300;
 
 /// Speaks to bridges; one for all of them.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Client {
-    http: OnceLock<Option<reqwest::Client>>,
+    lines: Lines,
 }
 
 /// One call.
@@ -50,12 +48,6 @@ struct Call<'a> {
     query: Option<(&'static str, &'a str)>,
     body: Option<Value>,
     limit: Duration,
-}
-
-/// An answer as it came.
-struct Raw {
-    status: u16,
-    body: Vec<u8>,
 }
 
 impl Client {
@@ -209,52 +201,32 @@ impl Client {
     }
 
     async fn send(&self, call: &Call<'_>) -> Result<Raw> {
-        let failed = |error: reqwest::Error| {
-            let trouble = match error {
-                _ if error.is_timeout() => DesktopTrouble::Timeout,
-                _ if error.is_connect() => DesktopTrouble::Unreachable,
-                _ => DesktopTrouble::HungUp,
-            };
-            call.fault(trouble, reason(&error))
-        };
-        let address = format!("{}{}", call.url, call.path);
-        let mut address = reqwest::Url::parse(&address)
-            .map_err(|error| call.fault(DesktopTrouble::Unreachable, format!("{address}: {error}")))?;
+        let unreachable = |problem: String| call.fault(DesktopTrouble::Unreachable, problem);
+        let mut address = Url::parse(&format!("{}{}", call.url, call.path))
+            .map_err(|error| unreachable(format!("{}: {error}", call.url)))?;
         if let Some((name, value)) = call.query {
             address.query_pairs_mut().append_pair(name, value);
         }
-        let http = self.http().ok_or_else(|| {
-            call.fault(DesktopTrouble::Unreachable, "no HTTP client can be made on this machine".to_owned())
-        })?;
-        let request = match &call.body {
-            Some(body) => http.post(address).json(body),
-            None => http.get(address),
+        let (Some(host), Some(port), "http") = (address.host_str(), address.port_or_known_default(), address.scheme())
+        else {
+            return Err(unreachable(format!("{}: it is no http URL", call.url)));
         };
-        let mut response = request.send().await.map_err(failed)?;
-        let status = response.status().as_u16();
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(failed)? {
-            if body.len() + chunk.len() > MAX_BODY {
-                let problem = format!("is longer than {} MiB", MAX_BODY >> 20);
-                return Err(call.fault(DesktopTrouble::TooLong, problem));
+        let asked = Request::builder().uri(target(&address)).header("host", format!("{host}:{port}"));
+        let asked = match &call.body {
+            Some(body) => {
+                let body = Full::from(body.to_string());
+                asked.method("POST").header("content-type", "application/json").body(body)
             }
-            body.extend_from_slice(&chunk);
-        }
-        Ok(Raw { status, body })
-    }
-
-    /// A proxy for the outside world has no business here, and a bridge has no business sending us elsewhere.
-    fn http(&self) -> Option<&reqwest::Client> {
-        let build = || {
-            let builder = reqwest::Client::builder()
-                .no_proxy()
-                .redirect(reqwest::redirect::Policy::none())
-                .connect_timeout(CONNECT_LIMIT)
-                .pool_max_idle_per_host(IDLE_CONNECTIONS)
-                .pool_idle_timeout(IDLE_TIME);
-            builder.build().ok()
+            None => asked.body(Full::default()),
         };
-        self.http.get_or_init(build).as_ref()
+        let asked = asked.map_err(|error| unreachable(format!("{}: {error}", call.url)))?;
+        let answered = self.lines.ask((host, port), asked, MAX_BODY).await;
+        answered.map_err(|failure| match failure {
+            Failure::Unreachable(problem) => unreachable(clip(&problem)),
+            Failure::TooSlow => call.fault(DesktopTrouble::Timeout, String::new()),
+            Failure::HungUp(problem) => call.fault(DesktopTrouble::HungUp, clip(&problem)),
+            Failure::TooLong => call.fault(DesktopTrouble::TooLong, format!("is longer than {} MiB", MAX_BODY >> 20)),
+        })
     }
 }
 
@@ -278,17 +250,16 @@ impl Call<'_> {
     }
 }
 
-fn is_success(status: u16) -> bool {
-    (200..300).contains(&status)
+/// What is asked for, as a bridge reads it.
+fn target(address: &Url) -> String {
+    match address.query() {
+        Some(query) => format!("{}?{query}", address.path()),
+        None => address.path().to_owned(),
+    }
 }
 
-/// The innermost reason: the outer ones only say that there was one.
-fn reason(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    clip(&cause.to_string())
+fn is_success(status: u16) -> bool {
+    (200..300).contains(&status)
 }
 
 /// The bridge does not show screens.

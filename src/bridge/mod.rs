@@ -8,6 +8,7 @@ mod client;
 mod commands;
 mod exact;
 mod leaders;
+mod line;
 mod look;
 pub mod register;
 mod talk;
