@@ -168,8 +168,10 @@ pub enum DesktopTrouble {
     Refused,
     /// It answered with more than is taken.
     TooLong,
-    /// It could not be reached, or went away before the end of its answer.
+    /// It could not be reached: nothing was asked.
     Unreachable,
+    /// It went away before the end of its answer.
+    HungUp,
     /// Its answer is not JSON, or not what was asked for.
     NotJson,
 }
@@ -199,6 +201,7 @@ impl fmt::Display for DesktopFault {
             DesktopTrouble::Refused => write!(f, "The desktop at {url} refused {asked}: {problem}"),
             DesktopTrouble::TooLong => write!(f, "The answer of the desktop at {url} to {asked} {problem}"),
             DesktopTrouble::Unreachable => write!(f, "The desktop at {url} could not be asked for {asked}: {problem}"),
+            DesktopTrouble::HungUp => write!(f, "The desktop at {url} hung up on {asked}: {problem}"),
             DesktopTrouble::NotJson => write!(f, "The desktop at {url} answered {asked} with nonsense: {problem}"),
         }?;
         match self.command {
@@ -437,7 +440,7 @@ impl Error {
             Self::Desktop(fault) => match fault.trouble {
                 DesktopTrouble::Timeout => ErrorCode::PtyDesktopTimeout,
                 DesktopTrouble::Refused | DesktopTrouble::TooLong => ErrorCode::PtyDesktopError,
-                DesktopTrouble::Unreachable => ErrorCode::PtyDesktopRequestError,
+                DesktopTrouble::Unreachable | DesktopTrouble::HungUp => ErrorCode::PtyDesktopRequestError,
                 DesktopTrouble::NotJson => ErrorCode::PtyDesktopJsonError,
             },
             Self::DesktopResizeDisabled(_) => ErrorCode::DesktopResizeDisabled,

@@ -3,40 +3,42 @@
 //! What a bridge answers is believed in nothing: it may hang, fail, talk nonsense, never stop talking or hang up. Each
 //! of these ends the one call that met it. Nothing is asked twice here, since a bridge types what it is told to type.
 
-use std::sync::OnceLock;
 use std::time::Duration;
 
+use http_body_util::Full;
+use hyper::Request;
+use reqwest::Url;
 use serde_json::{Map, Value, json};
 
+use super::line::{Failure, Lines, Raw};
+use super::told::{self, Told};
 use super::wire::{self, Look, Question};
 use crate::error::{DesktopFault, DesktopTrouble, Error, Result};
 use crate::guard::Redactor;
-use crate::ids::SessionId;
+use crate::ids::{CommandId, SessionId};
+use crate::session::talk::{OnTimeout, TalkRequest};
 
 /// The longest body that is taken, in bytes. What it says of its own length counts for nothing.
 const MAX_BODY: usize = 8 << 20;
-/// How long a connection may take.
-const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 /// A look at the text.
 const BUFFER_LIMIT: Duration = Duration::from_secs(10);
 /// Typing.
 const WRITE_LIMIT: Duration = Duration::from_secs(5);
 /// What a bridge may take beyond the time that it was told to take.
 const GRACE: Duration = Duration::from_secs(5);
+/// The longest that one question waits for the end of a command.
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(20);
 /// The longest that a bridge collects raw output.
 const LONGEST_READ: Duration = Duration::from_secs(5);
 /// Who leads, who is there, and whether anybody is.
 const SHORT_LIMIT: Duration = Duration::from_secs(2);
-/// Unused connections that are kept for each bridge, and for how long: less than the 5 s that bridges keep theirs.
-const IDLE_CONNECTIONS: usize = 8;
-const IDLE_TIME: Duration = Duration::from_secs(4);
 /// Characters of a bridge's own words in an error.
 const SAID_CHARS: usize = 300;
 
 /// Speaks to bridges; one for all of them.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Client {
-    http: OnceLock<Option<reqwest::Client>>,
+    lines: Lines,
 }
 
 /// One call.
@@ -68,6 +70,47 @@ impl Client {
         let body = json!({ "session_id": session.as_str(), "data": data });
         let call = Call { url, path: "/pty/write", query: None, body: Some(body), limit: WRITE_LIMIT };
         self.ask(&call).await.map(drop)
+    }
+
+    /// Has a command run, and waits for its end. Only for bridges that know it.
+    pub(super) async fn talk(
+        &self,
+        url: &str,
+        session: &SessionId,
+        request: &TalkRequest,
+        (token, timeout): (&str, Duration),
+    ) -> Result<Told> {
+        let body = json!({
+            "session_id": session.as_str(),
+            "command": request.command,
+            "sentinel": token,
+            "timeout_ms": (timeout.as_millis() as u64).max(1),
+            "raw": request.all_raw,
+            "on_timeout": match request.on_timeout {
+                OnTimeout::Leave => "leave",
+                OnTimeout::Interrupt => "interrupt",
+            },
+        });
+        let limit = timeout.saturating_add(GRACE);
+        self.told(&Call { url, path: "/pty/talk", query: None, body: Some(body), limit }).await
+    }
+
+    /// What became of a command that was run before: by its number there, else by the sentinel it was run with.
+    pub(super) async fn command(
+        &self,
+        url: &str,
+        session: &SessionId,
+        (number, token): (Option<CommandId>, &str),
+        wait: Duration,
+    ) -> Result<Told> {
+        let body = json!({
+            "session_id": session.as_str(),
+            "command_id": number.map(|number| number.to_string()),
+            "sentinel": token,
+            "timeout_ms": wait.as_millis() as u64,
+        });
+        let limit = wait + GRACE;
+        self.told(&Call { url, path: "/pty/command", query: None, body: Some(body), limit }).await
     }
 
     /// Raw output: what comes within this time, or all that is kept.
@@ -113,81 +156,77 @@ impl Client {
         }
     }
 
+    /// What is told of a command. An error where nobody knows what became of it.
+    async fn told(&self, call: &Call<'_>) -> Result<Told> {
+        let Raw { status, body } = self.exchange(call).await?;
+        match serde_json::from_slice(&body) {
+            Ok(Value::Object(answer)) => {
+                let said = said(&answer);
+                let refused = || match is_success(status) {
+                    true => call.fault(DesktopTrouble::Refused, said.clone()),
+                    false => call.refused(status, &body),
+                };
+                told::read((status, &said), &answer, refused).map_err(|problem| match is_success(status) {
+                    true => call.fault(DesktopTrouble::NotJson, problem),
+                    false => call.refused(status, &body),
+                })
+            }
+            _ if matches!(status, 404 | 405 | 501) => Ok(Told::NoRoute),
+            _ if !is_success(status) => Err(call.refused(status, &body)),
+            Ok(_) => Err(call.fault(DesktopTrouble::NotJson, "not an object".to_owned())),
+            Err(error) => Err(call.fault(DesktopTrouble::NotJson, error.to_string())),
+        }
+    }
+
     /// The answer to a call that must be a success.
     async fn ask(&self, call: &Call<'_>) -> Result<Map<String, Value>> {
-        let answer = self.ask_any(call).await?;
-        if answer.get("ok").and_then(Value::as_bool) == Some(false) {
-            return Err(call.fault(DesktopTrouble::Refused, said(&answer)));
+        let Raw { status, body } = self.exchange(call).await?;
+        if !is_success(status) {
+            return Err(call.refused(status, &body));
         }
-        Ok(answer)
-    }
-
-    /// The answer to a call: an object with a status of success.
-    async fn ask_any(&self, call: &Call<'_>) -> Result<Map<String, Value>> {
-        let asked = tokio::time::timeout(call.limit, self.exchange(call)).await;
-        asked.unwrap_or_else(|_| Err(call.fault(DesktopTrouble::Timeout, String::new())))
-    }
-
-    async fn exchange(&self, call: &Call<'_>) -> Result<Map<String, Value>> {
-        let unreachable = |error: reqwest::Error| {
-            let trouble = if error.is_timeout() { DesktopTrouble::Timeout } else { DesktopTrouble::Unreachable };
-            call.fault(trouble, reason(&error))
-        };
-        let address = format!("{}{}", call.url, call.path);
-        let mut address = reqwest::Url::parse(&address)
-            .map_err(|error| call.fault(DesktopTrouble::Unreachable, format!("{address}: {error}")))?;
-        if let Some((name, value)) = call.query {
-            address.query_pairs_mut().append_pair(name, value);
-        }
-        let http = self.http().ok_or_else(|| {
-            call.fault(DesktopTrouble::Unreachable, "no HTTP client can be made on this machine".to_owned())
-        })?;
-        let request = match &call.body {
-            Some(body) => http.post(address).json(body),
-            None => http.get(address),
-        };
-        let mut response = request.send().await.map_err(unreachable)?;
-        let status = response.status();
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
-            if body.len() + chunk.len() > MAX_BODY {
-                let problem = format!("is longer than {} MiB", MAX_BODY >> 20);
-                return Err(call.fault(DesktopTrouble::TooLong, problem));
+        match serde_json::from_slice(&body) {
+            Ok(Value::Object(answer)) if answer.get("ok") == Some(&Value::Bool(false)) => {
+                Err(call.fault(DesktopTrouble::Refused, said(&answer)))
             }
-            body.extend_from_slice(&chunk);
-        }
-        let answer = serde_json::from_slice(&body);
-        if !status.is_success() {
-            let said = match &answer {
-                Ok(Value::Object(answer)) if is_disabled(answer) => return Err(Error::TermReadDisabled),
-                Ok(Value::Object(answer)) => said(answer),
-                _ => clip(&String::from_utf8_lossy(&body)),
-            };
-            let Error::Desktop(mut fault) = call.fault(DesktopTrouble::Refused, format!("{status}: {said}")) else {
-                return Err(Error::Server(said));
-            };
-            fault.status = Some(status.as_u16());
-            return Err(Error::Desktop(fault));
-        }
-        match answer {
             Ok(Value::Object(answer)) => Ok(answer),
             Ok(_) => Err(call.fault(DesktopTrouble::NotJson, "not an object".to_owned())),
             Err(error) => Err(call.fault(DesktopTrouble::NotJson, error.to_string())),
         }
     }
 
-    /// A proxy for the outside world has no business here, and a bridge has no business sending us elsewhere.
-    fn http(&self) -> Option<&reqwest::Client> {
-        let build = || {
-            let builder = reqwest::Client::builder()
-                .no_proxy()
-                .redirect(reqwest::redirect::Policy::none())
-                .connect_timeout(CONNECT_LIMIT)
-                .pool_max_idle_per_host(IDLE_CONNECTIONS)
-                .pool_idle_timeout(IDLE_TIME);
-            builder.build().ok()
+    /// Asks, and takes what comes within the time that there is.
+    async fn exchange(&self, call: &Call<'_>) -> Result<Raw> {
+        let asked = tokio::time::timeout(call.limit, self.send(call)).await;
+        asked.unwrap_or_else(|_| Err(call.fault(DesktopTrouble::Timeout, String::new())))
+    }
+
+    async fn send(&self, call: &Call<'_>) -> Result<Raw> {
+        let unreachable = |problem: String| call.fault(DesktopTrouble::Unreachable, problem);
+        let mut address = Url::parse(&format!("{}{}", call.url, call.path))
+            .map_err(|error| unreachable(format!("{}: {error}", call.url)))?;
+        if let Some((name, value)) = call.query {
+            address.query_pairs_mut().append_pair(name, value);
+        }
+        let (Some(host), Some(port), "http") = (address.host_str(), address.port_or_known_default(), address.scheme())
+        else {
+            return Err(unreachable(format!("{}: it is no http URL", call.url)));
         };
-        self.http.get_or_init(build).as_ref()
+        let asked = Request::builder().uri(target(&address)).header("host", format!("{host}:{port}"));
+        let asked = match &call.body {
+            Some(body) => {
+                let body = Full::from(body.to_string());
+                asked.method("POST").header("content-type", "application/json").body(body)
+            }
+            None => asked.body(Full::default()),
+        };
+        let asked = asked.map_err(|error| unreachable(format!("{}: {error}", call.url)))?;
+        let answered = self.lines.ask((host, port), asked, MAX_BODY).await;
+        answered.map_err(|failure| match failure {
+            Failure::Unreachable(problem) => unreachable(clip(&problem)),
+            Failure::TooSlow => call.fault(DesktopTrouble::Timeout, String::new()),
+            Failure::HungUp(problem) => call.fault(DesktopTrouble::HungUp, clip(&problem)),
+            Failure::TooLong => call.fault(DesktopTrouble::TooLong, format!("is longer than {} MiB", MAX_BODY >> 20)),
+        })
     }
 }
 
@@ -196,15 +235,31 @@ impl Call<'_> {
         let (asked, url) = (self.path, self.url.to_owned());
         Error::Desktop(Box::new(DesktopFault { asked, url, trouble, problem, status: None, command: None }))
     }
+
+    /// An answer without a status of success.
+    fn refused(&self, status: u16, body: &[u8]) -> Error {
+        let said = match serde_json::from_slice(body) {
+            Ok(Value::Object(answer)) if is_disabled(&answer) => return Error::TermReadDisabled,
+            Ok(Value::Object(answer)) => said(&answer),
+            _ => clip(&String::from_utf8_lossy(body)),
+        };
+        match self.fault(DesktopTrouble::Refused, format!("{status}: {said}")) {
+            Error::Desktop(fault) => Error::Desktop(Box::new(DesktopFault { status: Some(status), ..*fault })),
+            other => other,
+        }
+    }
 }
 
-/// The innermost reason: the outer ones only say that there was one.
-fn reason(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
+/// What is asked for, as a bridge reads it.
+fn target(address: &Url) -> String {
+    match address.query() {
+        Some(query) => format!("{}?{query}", address.path()),
+        None => address.path().to_owned(),
     }
-    clip(&cause.to_string())
+}
+
+fn is_success(status: u16) -> bool {
+    (200..300).contains(&status)
 }
 
 /// The bridge does not show screens.

@@ -78,6 +78,7 @@ impl Desktop {
     pub(super) async fn look_at_window(&self) -> Result<()> {
         let look = self.ask(Question::Viewport).await?;
         let mut state = self.lock();
+        state.at_prompt = look.at_prompt;
         let changed = state.text.absorb_window(look);
         state.note(changed);
         Ok(())
@@ -109,6 +110,7 @@ impl Desktop {
             got = size;
             let grown = {
                 let mut state = self.lock();
+                state.at_prompt = look.at_prompt;
                 let main = &state.text.main;
                 let tail = Tail::new(&look);
                 let place = main.place(&tail);
@@ -140,9 +142,10 @@ impl Desktop {
         let Shared { client, url, id, .. } = &*self.shared;
         let terminals = client.list(url).await?;
         let is_alive = terminals.iter().any(|terminal| terminal.is_named(id.as_str()) && terminal.is_alive);
-        let exit = (!is_alive).then_some(ExitInfo::Unknown);
-        self.lock().exit = exit;
-        Ok(exit)
+        let mut state = self.lock();
+        // Who has told how it ended is believed.
+        state.exit = (!is_alive).then_some(state.exit.unwrap_or(ExitInfo::Unknown));
+        Ok(state.exit)
     }
 }
 

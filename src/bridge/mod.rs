@@ -6,11 +6,14 @@
 
 mod client;
 mod commands;
+mod exact;
 mod leaders;
+mod line;
 mod look;
 pub mod register;
 mod talk;
 mod text;
+mod told;
 mod transcript;
 mod verify;
 mod wait;
@@ -89,6 +92,10 @@ struct State {
     exit: Option<ExitInfo>,
     /// Somebody typed text without Enter.
     has_typed: bool,
+    /// A shell reads, as the bridge said last, where it knows.
+    at_prompt: Option<bool>,
+    /// Whether the bridge knows the ends of commands, and when it said so.
+    exact: Option<(Instant, bool)>,
 }
 
 impl Bridges {
@@ -139,6 +146,8 @@ impl Desktop {
             last_use: now,
             exit: None,
             has_typed: false,
+            at_prompt: None,
+            exact: None,
         };
         Self {
             shared: Arc::new(Shared {
@@ -169,7 +178,7 @@ impl Desktop {
         let is_question =
             |line: &str| line.trim_end().ends_with([':', '?', '*']) && state.commands.prompt() != Some(line);
         let lines = [state.text.cursor_text(), state.text.last_text()];
-        lines.into_iter().any(|line| is_question(line) && is_secret_question(line))
+        state.at_prompt != Some(true) && lines.into_iter().any(|line| is_question(line) && is_secret_question(line))
     }
 
     /// Types text. A caller that goes away does not stop it in the middle.
@@ -197,6 +206,7 @@ impl Source for Desktop {
 
     async fn view(&self, request: &Request) -> Result<View> {
         self.look_for(request).await?;
+        self.settle_there().await;
         let mut state = self.lock();
         let answer = state.text.read(request, &self.shared.redactor);
         let cursor_line = state.text.main.cursor_line().filter(|_| answer.buffer == kpty_emulator::Buffer::Main);
@@ -237,6 +247,7 @@ impl Source for Desktop {
 
     async fn search(&self, request: SearchRequest) -> Result<SearchAnswer> {
         self.look_for(&Request::new(kpty_emulator::Mode::Full)).await?;
+        self.settle_there().await;
         Ok(crate::session::search::search(self, &request))
     }
 

@@ -1,7 +1,8 @@
 //! Running a command in a desktop's terminal: typed with our own sentinel, which is looked for on the rendered lines.
 //!
-//! The bridge's own `/pty/talk` takes the echo of what it types for the end, or waits five seconds and knows nothing. So
-//! text is typed with `/pty/write`, and the rules are those of a local shell without start-up files.
+//! An app's own `/pty/talk` takes the echo of what it types for the end, or waits five seconds and knows nothing. So text
+//! is typed with `/pty/write`, and the rules are those of a local shell without start-up files. Only a bridge that has
+//! proven that it knows the end is asked for it: `exact.rs`.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -80,6 +81,9 @@ impl Desktop {
         };
         let sentinel = Sentinel::new(request.sentinel.as_deref(), &random_hex())
             .map_err(|problem| Error::invalid("sentinel", problem))?;
+        if let Some(answer) = self.run_there(&request, sentinel.token(), deadline).await {
+            return answer;
+        }
         self.ready().await?;
         let id = self.hand_over(&request, &sentinel).await?;
         match self.until_end(id, deadline).await {
@@ -180,6 +184,7 @@ impl Desktop {
     pub(super) async fn end_all(&self, exit: ExitInfo) {
         // A terminal that is gone shows nothing.
         let _ = self.look_at_end(0, None).await;
+        self.settle_there().await;
         let mut state = self.lock();
         let State { text, commands, .. } = &mut *state;
         commands.end_all(text, exit);
@@ -264,7 +269,7 @@ fn form_of(programs: [&str; 2], prompt: &str) -> Form {
 }
 
 /// The same failure of a bridge, with the command that was typed before.
-fn with_command(error: Error, id: CommandId) -> Error {
+pub(super) fn with_command(error: Error, id: CommandId) -> Error {
     match error {
         Error::Desktop(fault) => Error::Desktop(Box::new(DesktopFault { command: Some(id), ..*fault })),
         other => other,

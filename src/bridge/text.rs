@@ -309,6 +309,7 @@ mod tests {
             cols: 20,
             buffer,
             number: None,
+            at_prompt: None,
         }
     }
 

@@ -31,7 +31,7 @@ impl Shown for Desktop {
 
     fn is_at_prompt(&self) -> bool {
         let state = self.lock();
-        state.commands.is_at_prompt(&state.text, state.last_change)
+        state.at_prompt.unwrap_or_else(|| state.commands.is_at_prompt(&state.text, state.last_change))
     }
 
     fn last_output(&self) -> Instant {
@@ -53,6 +53,8 @@ impl Desktop {
             }
         }
         let mut watched = Watched::begin(self, request);
+        let mut told = std::pin::pin!(self.until_told(request.command, deadline));
+        let mut is_told = false;
         let ending = loop {
             if let Some(ending) = watched.has_come(self, request, began) {
                 break ending;
@@ -62,7 +64,13 @@ impl Desktop {
             }
             let last_change = self.lock().last_change;
             let quiet_at = request.quiet.map(|quiet| last_change.max(began) + quiet);
-            pace.pause(last_change, quiet_at.unwrap_or(deadline).min(deadline)).await;
+            tokio::select! {
+                () = pace.pause(last_change, quiet_at.unwrap_or(deadline).min(deadline)) => {}
+                () = &mut told, if !is_told => {
+                    is_told = true;
+                    continue;
+                }
+            }
             match self.look_for_wait(request).await {
                 Ok(()) => failed = 0,
                 Err(error) => {

@@ -43,6 +43,8 @@ pub(super) struct Look {
     pub(super) buffer: Buffer,
     /// The number of the first line, from a bridge that counts them.
     pub(super) number: Option<u64>,
+    /// A shell reads, from a bridge that knows.
+    pub(super) at_prompt: Option<bool>,
 }
 
 /// A terminal that a bridge lists.
@@ -75,7 +77,7 @@ pub(super) fn field<'a>(object: &'a Map<String, Value>, snake: &str, camel: &str
 const LARGEST: u64 = 1 << 53;
 
 /// A whole number that is not negative, however it is written.
-fn count(value: Option<&Value>) -> Option<u64> {
+pub(super) fn count(value: Option<&Value>) -> Option<u64> {
     let value = value?;
     let number = value.as_u64().or_else(|| value.as_f64().filter(|number| *number >= 0.0).map(|number| number as u64));
     number.filter(|&number| number < LARGEST)
@@ -111,7 +113,8 @@ pub(super) fn look(answer: &Map<String, Value>, question: Question) -> Result<Lo
     let numbers = field(answer, "line_numbers", "lineNumbers").and_then(Value::as_array);
     let number = count(numbers.filter(|numbers| numbers.len() == lines.len()).and_then(|numbers| numbers.first()));
     let (rows, cols) = (side("rows", MAX_ROWS, 30), side("cols", MAX_COLS, 120));
-    Ok(Look { lines, row, rows, cols, buffer, number })
+    let at_prompt = field(answer, "at_prompt", "atPrompt").and_then(Value::as_bool);
+    Ok(Look { lines, row, rows, cols, buffer, number, at_prompt })
 }
 
 /// A rendered line has no control characters; one that comes with some is none of a terminal's.

@@ -1,9 +1,11 @@
 //! The routes of a desktop app's bridge, for the sessions of this server: another kpty, or any other client of such
 //! bridges, can use them as if a desktop ran them. The shapes are those that the clients know; what an app cannot tell
-//! is added: `sentinel_found`, `exit_code`, lines with numbers. Unlike an app's bridge this one lets no web page in.
+//! is added: `sentinel_found`, `exit_code`, lines with numbers, whether a shell reads, and `/pty/command`, which tells
+//! of a command that was talked before. Unlike an app's bridge this one lets no web page in.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, Uri};
@@ -16,9 +18,12 @@ use super::body::json_bytes;
 use super::query::{echo, echo_word, query_value};
 use crate::config::ScreenAccess;
 use crate::error::{Error, Result as OurResult};
-use crate::model::Role;
+use crate::model::{ExitInfo, Role};
 use crate::session::Session;
-use crate::tools::{BufferMode, BufferRequest, Caller, MAX_BUFFER_LINES, PIECE_LINES, Reply, Tools};
+use crate::tools::{
+    BufferMode, BufferRequest, Caller, CommandRequest, MAX_BUFFER_CHARS, MAX_BUFFER_LINES, PIECE_LINES, Reply, Tools,
+    WhichCommand,
+};
 
 /// Ports that are tried for a bridge: the wanted one, and those after it.
 const PORTS_TRIED: u16 = 50;
@@ -28,6 +33,8 @@ const BUFFER_LINES: u64 = 40;
 const LONGEST_READ_MS: u64 = 5_000;
 /// Characters of a command's output: the most that `talk` gives.
 const TALK_CHARS: usize = 200_000;
+/// The longest that the end of a command is waited for with one question.
+const LONGEST_WAIT_MS: u64 = 30_000;
 /// Characters in which names are compared by desktop apps.
 const SHORT_NAME: usize = 16;
 
@@ -61,6 +68,7 @@ pub(super) async fn listen(host: IpAddr, wanted: u16) -> OurResult<TcpListener> 
 pub(super) fn routes(tools: &Tools) -> Router {
     Router::new()
         .route("/pty/talk", post(talk))
+        .route("/pty/command", post(command))
         .route("/pty/write", post(write))
         .route("/pty/read", post(read))
         .route("/pty/buffer", post(buffer))
@@ -142,7 +150,7 @@ async fn talk(State(tools): State<Tools>, request: Request) -> Answer {
     let (id, command) = (asked.required("session_id")?, asked.required("command")?);
     asked.session(&tools)?;
     let mut call = json!({ "action": "talk", "session_id": id, "command": command, "max_chars": TALK_CHARS });
-    for name in ["sentinel", "timeout_ms"] {
+    for name in ["sentinel", "timeout_ms", "on_timeout", "raw"] {
         let given = asked.0.get(name).filter(|value| **value != json!("") && **value != json!(0));
         call[name] = given.cloned().unwrap_or_default();
     }
@@ -164,6 +172,51 @@ async fn talk(State(tools): State<Tools>, request: Request) -> Answer {
         return Ok(Json(Value::Object(body)));
     }
     told(Reply { body, ..reply })
+}
+
+/// What a command came to that was talked before; its end is waited for as long as asked. It is found by its number, or
+/// by the sentinel that it was talked with, where its number never arrived.
+async fn command(State(tools): State<Tools>, request: Request) -> Answer {
+    let asked = Asked::read(request).await?;
+    let session = asked.session(&tools)?;
+    let text = |name: &str| asked.0.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let (name, which) = match (text("command_id"), text("sentinel")) {
+        (Some(id), _) => (id, id.parse().map(WhichCommand::Numbered).ok()),
+        (None, Some(token)) => (token, Some(WhichCommand::Named(token.to_owned()))),
+        (None, None) => return Err(refuse(StatusCode::BAD_REQUEST, "command_id or sentinel is required")),
+    };
+    let unknown = || {
+        let error = format!("Command not found: {}", echo(name, tools.redactor()));
+        let body = json!({ "ok": false, "error": error, "error_code": "INVALID_PARAM" });
+        (StatusCode::NOT_FOUND, Json(body))
+    };
+    let timeout = Duration::from_millis(asked.number("timeout_ms").unwrap_or(0).min(LONGEST_WAIT_MS));
+    let max_chars = asked.number("max_chars").map_or(MAX_BUFFER_CHARS, |most| most as usize).min(MAX_BUFFER_CHARS);
+    let request = CommandRequest { which: which.ok_or_else(unknown)?, timeout, max_chars };
+    let told = tools.bridge_command(&session, &request).await.map_err(|error| failed(error.into()))?;
+    let told = told.ok_or_else(unknown)?;
+    let (end, output) = (told.command.end.as_ref(), told.output);
+    Ok(Json(json!({
+        "ok": true,
+        "command_id": told.command.id.to_string(),
+        "command": session.redactor().redact(&told.command.line),
+        "running": end.is_none(),
+        "sentinel_found": end.is_some(),
+        "completed_by": end.map(|end| end.by.as_str()),
+        "exit_code": end.and_then(|end| end.status),
+        "duration_ms": told.command.age().as_millis() as u64,
+        "output": output.text,
+        "truncated": output.truncated,
+        "omitted_chars": output.omitted_chars,
+        "omitted_lines": output.omitted_lines,
+        "evicted_lines": output.evicted_lines,
+        "lines": [output.lines.0, output.lines.1],
+        "session_alive": told.exit.is_none(),
+        "signal": match told.exit {
+            Some(ExitInfo::Signal(signal)) => Some(signal),
+            _ => None,
+        },
+    })))
 }
 
 /// Who asks a bridge does not say who it is.
@@ -237,6 +290,7 @@ async fn buffer(State(tools): State<Tools>, request: Request) -> Answer {
         "cols": read.size.cols(),
         "truncated": read.truncated,
         "session_alive": read.is_alive,
+        "at_prompt": read.is_at_prompt,
         "access_mode": access.as_str(),
     });
     let marker = read.marker.unzip();

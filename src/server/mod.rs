@@ -413,6 +413,7 @@ impl Health {
         let mut body = json!({
             "ok": true, "status": "healthy", "version": VERSION, "pid": std::process::id(), "sessions": alive,
             "service": "pty-bridge", "port": port, "mode": "embedded", "daemonConnected": false,
+            "exact_talk": true,
         });
         let counts = tools.traffic().counts();
         body["audit"] = json!({

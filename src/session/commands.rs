@@ -114,6 +114,8 @@ pub struct Command {
     pub cwd: Option<String>,
     /// How it was handed over.
     pub way: Way,
+    /// The sentinel that its caller gave, by which a caller finds it again who never got its number.
+    pub named: Option<String>,
     /// When.
     pub started_at: SystemTime,
     pub(crate) since: Instant,
@@ -166,6 +168,7 @@ impl CommandLog {
             line: whole_words(line, LONGEST_LINE).to_owned(),
             cwd,
             way,
+            named: None,
             started_at: SystemTime::now(),
             since: Instant::now(),
             start: None,
@@ -194,10 +197,11 @@ impl CommandLog {
         id.0.checked_sub(first).map(|index| index as usize).filter(|&index| index < self.commands.len())
     }
 
-    /// Takes one back that was never typed.
+    /// Takes one back that was never typed. The next has its number: they are found by counting.
     pub(crate) fn forget_last(&mut self, id: CommandId) {
         if self.commands.back().is_some_and(|command| command.id == id) {
             self.commands.pop_back();
+            self.last = id.0 - 1;
             self.open.retain(|&open| open != id);
         }
     }
@@ -227,5 +231,23 @@ impl CommandLog {
                 command.interrupted = true;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_after_one_that_was_taken_back_are_found() {
+        let mut log = CommandLog::default();
+        let first = log.begin("first", None, Way::Typed);
+        let never = log.begin("never typed", None, Way::Typed);
+        log.forget_last(never);
+        let second = log.begin("second", None, Way::Typed);
+        for (id, line) in [(first, "first"), (second, "second")] {
+            assert_eq!(log.get(id).map(|command| command.line.as_str()), Some(line), "{id}");
+        }
+        assert_eq!(log.open().count(), 2);
     }
 }

@@ -132,6 +132,7 @@ impl Session {
             let id = terminal.commands.begin(command, cwd, way);
             if let Some(command) = terminal.commands.get_mut(id) {
                 command.wanted = Some(request.max_chars);
+                command.named.clone_from(&request.sentinel);
             }
             let mut bytes = Vec::new();
             // Ctrl-U takes back what stands on a line, in a line editor and in the system's own.

@@ -1,10 +1,10 @@
-//! What this server is asked as if it were the bridge of a desktop app, beyond the actions: raw typing, and the text of
-//! a terminal by rows from the cursor up.
+//! What this server is asked as if it were the bridge of a desktop app, beyond the actions: raw typing, the text of a
+//! terminal by rows from the cursor up, and what became of a command.
 //!
 //! Only sessions of this server are given: those of other desktops have a bridge of their own, and two servers that know
 //! each other's sessions must not ask in circles. Guard, masks and the lock on screens are the same as for the actions.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use kpty_emulator::{Answer, Buffer, Mode, Request as ScreenRead, Size, row_ends};
 
@@ -13,16 +13,19 @@ use serde_json::{Map, json};
 use super::envelope::{self, Reply};
 use super::term_read::buffer_name;
 use super::{Caller, Tools};
-use crate::error::Result;
-use crate::ids::SessionId;
-use crate::session::{Moment, Session};
+use crate::error::{Error, Result};
+use crate::ids::{CommandId, SessionId};
+use crate::model::ExitInfo;
+use crate::session::source::Shown;
+use crate::session::wait::WaitRequest;
+use crate::session::{Command, Moment, Output, Session};
 
 /// Lines of an answer at most: all that a session keeps unless it was told to keep more.
 pub const MAX_BUFFER_LINES: usize = 10_000;
 /// Lines that are read while the session has to wait.
 pub const PIECE_LINES: u64 = 500;
 /// Characters of an answer at most; the newest are kept. Clients take 8 MiB.
-const MAX_BUFFER_CHARS: usize = 1 << 20;
+pub const MAX_BUFFER_CHARS: usize = 1 << 20;
 
 /// What is asked about the text of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +76,39 @@ pub struct BufferAnswer {
     pub buffer: &'static str,
     /// The program runs.
     pub is_alive: bool,
+    /// A shell reads.
+    pub is_at_prompt: bool,
+}
+
+/// Which command is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WhichCommand {
+    /// The one with this number.
+    Numbered(CommandId),
+    /// The newest that was talked with this sentinel.
+    Named(String),
+}
+
+/// A question what became of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandRequest {
+    /// Of which.
+    pub which: WhichCommand,
+    /// How long its end is waited for.
+    pub timeout: Duration,
+    /// Characters of its output.
+    pub max_chars: usize,
+}
+
+/// What became of a command.
+#[derive(Clone, Debug)]
+pub struct CommandAnswer {
+    /// The command.
+    pub command: Command,
+    /// What it printed, so far or in all.
+    pub output: Output,
+    /// How the session's program ended, if it has.
+    pub exit: Option<ExitInfo>,
 }
 
 impl Tools {
@@ -119,7 +155,28 @@ impl Tools {
             answer.line_numbers.splice(..0, piece.line_numbers);
         }
         answer.is_alive = session.exit().is_none();
+        answer.is_at_prompt = answer.is_alive && Shown::is_at_prompt(session);
         Ok(answer)
+    }
+
+    /// What became of a command; `None` where the session knows none such. Questions are not recorded.
+    pub async fn bridge_command(&self, session: &Session, request: &CommandRequest) -> Result<Option<CommandAnswer>> {
+        let id = match &request.which {
+            WhichCommand::Numbered(id) => Some(*id),
+            WhichCommand::Named(token) => {
+                let is_named = |command: &Command| command.named.as_ref() == Some(token);
+                session.commands().into_iter().rev().find(is_named).map(|command| command.id)
+            }
+        };
+        let Some(id) = id.filter(|id| session.command(*id).is_some()) else { return Ok(None) };
+        session.wait(&WaitRequest { command: Some(id), timeout: request.timeout, ..WaitRequest::default() }).await?;
+        let (session, max_chars) = (session.clone(), request.max_chars);
+        // A long output takes a while, so not on a thread that others wait for.
+        let look = move || {
+            let output = session.output_of(id, max_chars).unwrap_or_default();
+            session.command(id).map(|command| CommandAnswer { command, output, exit: session.exit() })
+        };
+        tokio::task::spawn_blocking(look).await.map_err(|error| Error::NotAvailable(error.to_string()))
     }
 }
 
@@ -199,6 +256,7 @@ fn empty(now: &Answer) -> BufferAnswer {
         size: now.size,
         buffer: buffer_name(now.buffer),
         is_alive: true,
+        is_at_prompt: false,
     }
 }
 

@@ -38,7 +38,10 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-pub use bridge::{BufferAnswer, BufferMode, BufferRequest, MAX_BUFFER_LINES, PIECE_LINES};
+pub use bridge::{
+    BufferAnswer, BufferMode, BufferRequest, CommandAnswer, CommandRequest, MAX_BUFFER_CHARS, MAX_BUFFER_LINES,
+    PIECE_LINES, WhichCommand,
+};
 pub use envelope::Reply;
 pub use schema::{input_schema, input_schema_for};
 

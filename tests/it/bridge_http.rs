@@ -68,6 +68,45 @@ fn talk_is_right_and_says_that_it_knows_the_end() {
 }
 
 #[test]
+fn a_command_is_told_of_by_its_number_and_by_its_sentinel() {
+    let server = Server::start();
+    let (id, _) = server.create();
+    let slow = json!({ "session_id": id, "command": "echo begun; read x; (exit 6)", "sentinel": "__S_2__",
+        "timeout_ms": 500 });
+    let late = ask(&server, "/pty/talk", slow);
+    let number = late["details"]["command_id"].clone();
+    for by in [json!({ "command_id": number }), json!({ "sentinel": "__S_2__" })] {
+        let mut asked = by;
+        asked["session_id"] = json!(id);
+        let told = ask(&server, "/pty/command", asked);
+        for (name, expected) in [
+            ("ok", json!(true)),
+            ("command_id", number.clone()),
+            ("running", json!(true)),
+            ("sentinel_found", json!(false)),
+            ("output", json!("begun")),
+            ("exit_code", Value::Null),
+        ] {
+            assert_eq!(told[name], expected, "{name}: {told}");
+        }
+    }
+    ask(&server, "/pty/write", json!({ "session_id": id, "data": "x\r" }));
+    let ended = ask(&server, "/pty/command", json!({ "session_id": id, "command_id": number, "timeout_ms": 30_000 }));
+    let told = (&ended["running"], &ended["sentinel_found"], &ended["exit_code"], &ended["completed_by"]);
+    assert_eq!(told, (&json!(false), &json!(true), &json!(6), &json!("integration")), "{ended}");
+    for (body, status, error) in [
+        (json!({ "session_id": id }), 400, "command_id or sentinel is required"),
+        (json!({ "session_id": id, "command_id": "cmd_99" }), 404, "Command not found: cmd_99"),
+        (json!({ "session_id": id, "command_id": "nonsense" }), 404, "Command not found: nonsense"),
+        (json!({ "session_id": id, "sentinel": "__S_3__" }), 404, "Command not found: __S_3__"),
+        (json!({ "session_id": "x", "command_id": "cmd_1" }), 404, "Session not found: x"),
+    ] {
+        let answer = post(&server, "/pty/command", &body);
+        assert_eq!((answer.status, answer.json()["error"].clone()), (status, json!(error)), "{body}");
+    }
+}
+
+#[test]
 fn a_session_whose_program_has_ended_says_so() {
     let server = Server::start();
     let (id, _) = server.create();
@@ -102,6 +141,7 @@ fn the_buffer_has_both_styles_of_names_and_the_fields_of_its_mode() {
     let tail = once(&server, &id, json!({ "prompt": true }));
     let fields = [
         "access_mode",
+        "at_prompt",
         "bufferType",
         "buffer_type",
         "cols",

@@ -2,6 +2,7 @@
 //! bridge, and what a restart brings back.
 
 mod claims;
+mod exact;
 mod fake;
 mod faults;
 mod leaders;

@@ -1,10 +1,12 @@
 //! Two real servers, of which one drives the sessions of the other: what it says of them is what they say themselves.
 
+mod exact;
+
 use kpty::bridge::Bridges;
 use serde_json::{Value, json};
 
 use crate::server::Server;
-use crate::talk::{play_steps, sample_cases};
+use crate::talk::{hard_cases, play_steps, sample_cases};
 
 /// A server, and another one that has told it of its sessions.
 struct Pair {
@@ -62,23 +64,40 @@ fn a_command_in_another_servers_session_has_its_output_and_its_code() {
     assert_eq!(pair.side.done("talk", json!({ "session_id": id, "command": "pwd" }))["output"], "/");
 }
 
-/// Plays the steps of cases in sessions of a server that this process reaches only as a bridge.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_bash_cases_of_the_sample_are_right_in_another_servers_sessions() {
-    let Some(text) = sample_cases() else { return };
+/// Plays the bash cases of a text in sessions of a server that this process reaches only as a bridge, a few at a time.
+async fn play_all(text: &str) {
     let cases: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("a case is JSON")).collect();
-    let is_for_bash = |case: &&Value| case["shell"].as_str().is_some_and(|shell| shell.ends_with("/bash"));
+    let is_for_bash = |case: &Value| case["shell"].as_str().is_some_and(|shell| shell.ends_with("/bash"));
+    let cases: Vec<_> = cases.into_iter().filter(is_for_bash).collect();
+    assert!(!cases.is_empty(), "no cases");
     let (pair, bridges) = (Pair::start(), Bridges::default());
     let mut wrong = Vec::new();
-    for case in cases.iter().filter(is_for_bash) {
-        let id = pair.session(json!({ "shell": "/bin/bash", "cols": case["cols"], "rows": case["rows"] }));
-        let told = pair.main.get(&format!("/v1/pty/sessions/{id}")).json();
-        let record = serde_json::from_value(told["session"].clone()).expect("a session");
-        if let Err(why) = play_steps(&bridges.session(&record), case).await {
-            wrong.push(format!("{}: {why}", case["name"]));
+    for group in cases.chunks(4) {
+        let mut running = tokio::task::JoinSet::new();
+        for case in group.iter().cloned() {
+            let id = pair.session(json!({ "shell": "/bin/bash", "cols": case["cols"], "rows": case["rows"] }));
+            let told = pair.main.get(&format!("/v1/pty/sessions/{id}")).json();
+            let record = serde_json::from_value(told["session"].clone()).expect("a session");
+            let session = bridges.session(&record);
+            let played =
+                async move { play_steps(&session, &case).await.err().map(|why| format!("{}: {why}", case["name"])) };
+            running.spawn(played);
         }
+        wrong.extend(running.join_all().await.into_iter().flatten());
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(wrong.is_empty(), "{} of {} wrong\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_bash_cases_of_the_sample_are_right_in_another_servers_sessions() {
+    let Some(cases) = sample_cases() else { return };
+    play_all(&cases).await;
+}
+
+/// All of them: the other server knows the end, and says so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_hard_cases_of_bash_are_right_in_another_servers_sessions() {
+    play_all(&hard_cases()).await;
 }
 
 #[test]

@@ -27,7 +27,7 @@ impl Desk {
     }
 
     fn look(&self, lines: Vec<String>, row: u64) -> Look {
-        Look { lines, row: Some(row), rows: self.height, cols: 20, buffer: Buffer::Main, number: None }
+        Look { lines, row: Some(row), rows: self.height, cols: 20, buffer: Buffer::Main, number: None, at_prompt: None }
     }
 }
 
