@@ -11,11 +11,12 @@ use crate::support::desktop::{APP_MODES, AppMode, Desktop};
 use crate::talk::{hard_cases, play_steps, sample_cases};
 
 /// Cases that only rendered text cannot get right, and why.
-const NOT_TO_BE_SEEN: [(&str, &str); 12] = [
+const NOT_TO_BE_SEEN: [(&str, &str); 13] = [
     ("bash-draws-above-its-start", "what is drawn above the echo cannot be told from what stood there"),
     ("bash-left-in-origin", "the next echo is drawn over the screen's first row"),
     ("bash-left-in-scroll-region", "rows that scroll in a part of the screen cannot be followed"),
     ("bash-left-in-alternate-and-long", "lines that leave the alternate screen are kept by nobody"),
+    ("bash-answer-nobody-reads", "the desktop's own terminal answers, and nobody is told"),
     ("bash-echo-off", "without an echo nothing shows where the output begins"),
     ("bash-exit-says-goodbye", "a terminal that has ended is not shown any more"),
     ("bash-exec-ends-it", "a terminal that has ended is not shown any more"),
