@@ -1,5 +1,6 @@
-//! What it costs to read a desktop's terminal through kpty, as a ratio to the bridge's own answer within one run. The
-//! desktop is the one of the tests, in Node; `scripts/desktop` installs what it needs.
+//! What it costs to read a desktop's terminal through kpty, as a ratio to the bridge's own answer within one run. A time
+//! ends with the last byte of an answer: what a client makes of it is not the server's. The desktop is the one of the
+//! tests, in Node; `scripts/desktop` installs what it needs.
 
 #![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 
@@ -54,12 +55,15 @@ fn main() {
         assert_eq!(ran["exit_code"], 0, "{ran}");
         for read in ["tail", "viewport"] {
             let direct = json!({ "session_id": id, "mode": read, "max_lines": 40, "merge_wrapped": true });
-            let proxied = json!({ "action": "term_read", "session_id": id, "mode": read, "max_lines": 40 });
-            let Value::Object(arguments) = proxied.clone() else { panic!("arguments are an object") };
+            let arguments = json!({ "action": "term_read", "session_id": id, "mode": read, "max_lines": 40 });
+            let (direct, proxied) = (direct.to_string(), message(&arguments).to_string());
+            let shown = kpty.call(&arguments);
+            assert!(shown["text"].as_str().is_some_and(|text| text.contains("499\n500")), "{shown}");
+            let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
             let (mut own, mut ours, mut bare) = (Vec::new(), Vec::new(), Vec::new());
             for round in 0..ROUNDS + WARM {
-                let bridge = timed(|| app.bridge.post("/pty/buffer", &direct));
-                let through = timed(|| kpty.call(&proxied));
+                let bridge = timed(|| app.bridge.exchange("/pty/buffer", &direct));
+                let through = timed(|| kpty.exchange("/mcp", &proxied));
                 let action = timed(|| runtime.block_on(tools.call(&arguments, Caller::default())));
                 if round >= WARM {
                     own.push(bridge);
@@ -78,6 +82,12 @@ fn main() {
         }
     }
     assert_eq!(runtime.block_on(tools.shutdown()), []);
+}
+
+/// A call of the tool.
+fn message(arguments: &Value) -> Value {
+    let params = json!({ "name": "k_pty", "arguments": arguments });
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params })
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> Duration {
@@ -136,7 +146,12 @@ impl Client {
     }
 
     fn post(&mut self, path: &str, body: &Value) -> Value {
-        let (body, port) = (body.to_string(), self.port);
+        serde_json::from_slice(&self.exchange(path, &body.to_string())).expect("JSON")
+    }
+
+    /// Sends a request, and takes the whole answer.
+    fn exchange(&mut self, path: &str, body: &str) -> Vec<u8> {
+        let port = self.port;
         let head = format!("POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n");
         let request = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
         self.stream.get_mut().write_all(request.as_bytes()).expect("it reads");
@@ -150,13 +165,11 @@ impl Client {
         }
         let mut answer = vec![0; length];
         self.stream.read_exact(&mut answer).expect("the answer");
-        serde_json::from_slice(&answer).expect("JSON")
+        answer
     }
 
     fn call(&mut self, arguments: &Value) -> Value {
-        let params = json!({ "name": "k_pty", "arguments": arguments });
-        let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
-        let answer = self.post("/mcp", &message);
+        let answer = self.post("/mcp", &message(arguments));
         let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"));
         serde_json::from_str(text).expect("JSON")
     }

@@ -49,10 +49,13 @@ struct Line {
     connection: Connection<TokioIo<TcpStream>, Full<Bytes>>,
 }
 
-/// Connections that nobody uses at the moment, by host and port.
+/// Connections by host and port, and since when nobody uses them.
+type Idle = HashMap<(String, u16), Vec<(Instant, Line)>>;
+
+/// Connections that nobody uses at the moment.
 #[derive(Default)]
 pub(super) struct Lines {
-    idle: Mutex<HashMap<(String, u16), Vec<(Instant, Line)>>>,
+    idle: Mutex<Idle>,
 }
 
 impl Lines {
@@ -94,7 +97,7 @@ impl Lines {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<(String, u16), Vec<(Instant, Line)>>> {
+    fn lock(&self) -> MutexGuard<'_, Idle> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.values_mut().for_each(|lines| lines.retain(|(since, _)| since.elapsed() < IDLE_TIME));
         idle
