@@ -149,6 +149,8 @@ fn scan(text: &str, start: usize, first: Option<Inside>) -> usize {
                     return at;
                 }
             }
+            // The number of the process: a bracket behind it is none of its own.
+            (_, b'$') if next == Some(b'$') => at += 1,
             (_, b'$') if next == Some(b'(') => {
                 stack.push(Inside::Round);
                 at += 1;

@@ -1,5 +1,7 @@
 //! Text before it is judged: characters that look like others, and whether it is a sentence for somebody to read.
 
+use std::borrow::Cow;
+
 use super::words::MARKS;
 
 /// Words that begin a request or a remark and are the name of no command.
@@ -103,8 +105,12 @@ const STARTERS: [&str; 96] = [
 ];
 
 /// Blanks of every kind as blanks, invisible characters gone, and our own marks with them.
-pub(super) fn normal(text: &str) -> String {
-    text.chars()
+pub(super) fn normal(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(|byte| (b' '..=b'~').contains(&byte) || matches!(byte, b'\n' | b'\t')) {
+        return Cow::Borrowed(text);
+    }
+    let normal = text
+        .chars()
         .filter_map(|c| match c {
             '\u{a0}'
             | '\u{1680}'
@@ -119,7 +125,8 @@ pub(super) fn normal(text: &str) -> String {
             c if MARKS.contains(&c) => Some('\u{fffd}'),
             c => Some(c),
         })
-        .collect()
+        .collect();
+    Cow::Owned(normal)
 }
 
 /// A sentence: it begins with a word that begins sentences, and goes on with others. In it a backtick marks a word.

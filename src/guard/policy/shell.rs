@@ -1,8 +1,10 @@
 //! Reads a line as a POSIX shell would: which commands it has, in which pipelines, with which redirections.
 //!
-//! tree-sitter-bash finds the structure. It is error-tolerant, so a tree with an error in it is not believed: then the
-//! plain reader below takes every place where a command can begin, which is the harder judgement. Nothing here knows
-//! what a word means.
+//! Most lines are commands in a row, which the tokens tell alone. Where something is nested, tree-sitter-bash finds the
+//! structure. It is error-tolerant, so a tree with an error in it is not believed: then the plain reader below takes
+//! every place where a command can begin, which is the harder judgement. Nothing here knows what a word means.
+
+use std::cell::RefCell;
 
 use tree_sitter::{Node, Parser};
 
@@ -47,12 +49,34 @@ impl Simple<'_> {
 
 /// Reads a text.
 pub(super) fn read(text: &str) -> Script<'_> {
-    // Words and blanks alone have no structure to be found.
-    if text.bytes().all(|b| b.is_ascii_alphanumeric() || b" -_./=:,@%+".contains(&b)) {
-        return plain(text);
-    }
-    let is_small = text.len() <= LONGEST_PARSED_BYTES && depth(text) <= DEEPEST_PARSED;
-    is_small.then(|| parsed(text)).flatten().unwrap_or_else(|| plain(text))
+    let tokens = tokens(text);
+    let needs_tree = !is_flat(&tokens) && text.len() <= LONGEST_PARSED_BYTES && depth(text) <= DEEPEST_PARSED;
+    needs_tree.then(|| parsed(text)).flatten().unwrap_or_else(|| plain(text, tokens))
+}
+
+/// Words that begin or end something that other commands stand in.
+const NESTING: [&str; 20] = [
+    "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function",
+    "{", "}", "!", "[[", "]]", "coproc",
+];
+
+/// Commands in a row: no brackets, no loops. A tree would have the same commands in the same pipelines.
+fn is_flat(tokens: &[Token<'_>]) -> bool {
+    let mut is_first = true;
+    tokens.iter().all(|token| {
+        let is_nesting = match token {
+            Token::Word(word) => is_first && NESTING.contains(word),
+            Token::Operator(operator) => matches!(*operator, "(" | ")" | ";;" | ";&" | ";;&"),
+            _ => false,
+        };
+        is_first = match token {
+            // What stands before a command is none.
+            Token::Word(word) => is_first && word.contains('='),
+            Token::Operator(_) => true,
+            _ => is_first,
+        };
+        !is_nesting
+    })
 }
 
 /// How deep brackets stand in one another at most; quotes are not looked at.
@@ -79,14 +103,30 @@ fn depth(text: &str) -> usize {
     }
 }
 
+thread_local! {
+    /// A parser costs more to make than most lines cost to parse.
+    static PARSER: RefCell<Option<Parser>> = const { RefCell::new(None) };
+}
+
 /// The tree's reading; `None` when it has an error, or a here-document, whose place in the tree is not that of the
 /// command that reads it.
 fn parsed(text: &str) -> Option<Script<'_>> {
-    let mut parser = Parser::new();
-    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
-    let tree = parser.parse(text, None)?;
+    if text.replace("<<<", "").contains("<<") {
+        return None;
+    }
+    let tree = PARSER.with_borrow_mut(|parser| {
+        let parser = match parser {
+            Some(parser) => parser,
+            none => {
+                let mut new = Parser::new();
+                new.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
+                none.insert(new)
+            }
+        };
+        parser.parse(text, None)
+    })?;
     let root = tree.root_node();
-    if root.has_error() || text.replace("<<<", "").contains("<<") {
+    if root.has_error() {
         return None;
     }
     let mut script = Script::default();
@@ -233,14 +273,14 @@ fn simple(text: &str) -> Simple<'_> {
 const OPENERS: [&str; 13] = ["if", "then", "else", "elif", "while", "until", "do", "{", "}", "!", "fi", "done", "esac"];
 
 /// Every place where a command can begin, without regard to what belongs together.
-fn plain(text: &str) -> Script<'_> {
+fn plain<'a>(text: &'a str, tokens: Vec<Token<'a>>) -> Script<'a> {
     let mut script = Script::default();
     let mut stages: Vec<Stage<'_>> = Vec::new();
     let mut now = Simple::default();
     let mut in_test = false;
     let mut open_brackets = 0_usize;
     let (mut remark, mut words_end) = (0_usize, 0);
-    for token in tokens(text) {
+    for token in tokens {
         if let Token::Word(word) = token {
             words_end = word.as_ptr() as usize - text.as_ptr() as usize + word.len();
         }

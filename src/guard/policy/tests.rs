@@ -64,6 +64,23 @@ fn ordinary_lines_pass() {
     check(ALLOW, false);
 }
 
+/// Commands in a row are read by their tokens alone: what stands beside a redirection, a number or an escape must not
+/// hide what comes after it.
+#[test]
+fn commands_in_a_row_are_all_seen() {
+    for (line, rule) in [
+        ("true && rm 2>&1 -rf /", Some("remove-root")),
+        ("cd x && rm <y -rf /", Some("remove-root")),
+        ("uv init\n\\rm -rf /", Some("remove-root")),
+        ("rm -rf \"$${TMPDIR\"; reboot", Some("power-off")),
+        ("time { rm -rf /; }", Some("remove-root")),
+        ("true && echo 'rm -rf /' > notes.txt", None),
+        ("echo done; echo then; ls } x", None),
+    ] {
+        assert_eq!(verdict(&Policy::default(), line).map(|refusal| refusal.rule).as_deref(), rule, "{line}");
+    }
+}
+
 #[test]
 fn every_rule_has_a_name_of_its_own_and_something_to_say() {
     for (index, rule) in RULES.iter().enumerate() {

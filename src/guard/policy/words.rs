@@ -3,6 +3,8 @@
 //! What cannot be known from the line alone becomes the mark [`UNKNOWN`]; a home directory becomes [`HOME`]. Both are
 //! characters that no input has: the judge takes them out before it begins.
 
+use std::borrow::Cow;
+
 use super::Verdict;
 use super::decode::{ansi_c, glob_matches};
 use super::judge::{Found, Judge, Value};
@@ -115,8 +117,10 @@ impl Judge<'_> {
                     at = (end + 1).min(raw.len());
                 }
                 _ => {
-                    append(&mut texts, c.encode_utf8(&mut [0; 4]));
-                    at += c.len_utf8();
+                    // What means something is one byte; a sign that means nothing here is taken as it is.
+                    let plain = rest.find(['\\', '\'', '"', '$', '`', '<', '>']).unwrap_or(rest.len());
+                    append(&mut texts, &raw[at..at + c.len_utf8() + plain]);
+                    at += c.len_utf8() + plain;
                 }
             }
         }
@@ -396,17 +400,22 @@ fn ansi_c_end(text: &str, start: usize) -> usize {
 }
 
 /// `a{b,c}d` becomes `abd` and `acd`; quotes are left alone.
-fn braces(raw: &str) -> Vec<String> {
-    let mut open = vec![raw.to_owned()];
+fn braces(raw: &str) -> Vec<Cow<'_, str>> {
+    if !raw.contains('{') {
+        return vec![Cow::Borrowed(raw)];
+    }
+    // Texts, and up to where each has none.
+    let mut open = vec![(Cow::Borrowed(raw), 0)];
     let mut done = Vec::new();
-    while let Some(text) = open.pop() {
+    while let Some((text, from)) = open.pop() {
         if done.len() + open.len() >= MOST_FIELDS {
             done.push(text);
             continue;
         }
-        match first_braces(&text) {
+        match first_braces(&text, from) {
             Some((start, end, parts)) => {
-                open.extend(parts.iter().rev().map(|part| format!("{}{part}{}", &text[..start], &text[end + 1..])));
+                let with = |part: &String| [&text[..start], part, &text[end + 1..]].concat();
+                open.extend(parts.iter().rev().map(|part| (Cow::Owned(with(part)), start)));
             }
             None => done.push(text),
         }
@@ -415,12 +424,12 @@ fn braces(raw: &str) -> Vec<String> {
 }
 
 /// The first pair of brackets with a comma or a range in it: where it begins and ends, and its parts.
-fn first_braces(text: &str) -> Option<(usize, usize, Vec<String>)> {
-    if !text.contains('{') || text.len() > 4096 {
+fn first_braces(text: &str, from: usize) -> Option<(usize, usize, Vec<String>)> {
+    if text.len() > 4096 {
         return None;
     }
     let bytes = text.as_bytes();
-    let mut at = 0;
+    let mut at = from;
     while at < bytes.len() {
         match bytes[at] {
             b'\\' => at += 1,

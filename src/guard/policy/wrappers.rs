@@ -223,6 +223,8 @@ fn prefixed(name: &str, arguments: &[String], prefix: &Prefix) -> Vec<Inner> {
         _ => rest,
     };
     let rest = if rest.first().is_some_and(|word| word == "--") { &rest[1..] } else { rest };
+    // `time { … }`: what is timed begins behind the bracket.
+    let rest = &rest[rest.iter().take_while(|word| matches!(word.as_str(), "{" | "!")).count()..];
     match rest {
         // One word with blanks is a line for a shell, where the wrapper makes one.
         [only] if only.contains(' ') && matches!(name, "runas" | "wsl") => vec![Inner::Script(only.clone())],

@@ -9,9 +9,10 @@ use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
-use super::names::{self, Group, Name};
-use super::scan::Scan;
-use super::values::{self, Kind};
+use super::names::{Group, Name};
+use super::scan::{Run, Scan};
+use super::values::{self, Kind, Looked};
+use super::words::ends_with;
 
 /// Longest name, in bytes.
 const LONGEST_NAME: usize = 80;
@@ -73,16 +74,19 @@ pub(super) fn find(scan: &mut Scan<'_>, hit: Range<usize>) {
     if !may_be_tied(text, end) {
         return;
     }
-    let Some(name) = judge_with_word_before(text, start, end) else { return };
+    let Some(name) = judge_with_word_before(scan, start, end) else { return };
     let Some((form, at)) = tie(text, first, start, end) else { return };
-    if form == Form::Colon && name.group != Group::Perhaps && block_follows(text, at) {
+    if name.group == Group::Perhaps && !matches!(form, Form::Variable | Form::Equals) {
+        return;
+    }
+    if form == Form::Colon && block_follows(text, at) {
         match super::scan::line_end(text, at) {
             end if end < text.len() => hide_line(scan, end + 1),
             _ => scan.carry.wants_value = true,
         }
         return;
     }
-    let Some(value) = value_at(text, at, form) else { return };
+    let Some(value) = value_at(text, at, form, &mut scan.bare) else { return };
     // A key of no kind is a secret only where a URL carries it.
     let is_lone_key = text[start..end].eq_ignore_ascii_case(b"key");
     if is_lone_key && form == Form::Equals && !(start > 0 && b"?&".contains(&text[start - 1])) {
@@ -93,9 +97,7 @@ pub(super) fn find(scan: &mut Scan<'_>, hit: Range<usize>) {
         return;
     }
     // The key that signs is told by its id.
-    let is_id =
-        text[start..end].to_ascii_lowercase().ends_with(b"signingkey") && values::is_digest(&text[value.range.clone()]);
-    if is_id {
+    if ends_with(&text[start..end], "signingkey") && values::is_digest(&text[value.range.clone()]) {
         return;
     }
     let (range, mask) = mask(text, start..end, name.group, form, &value);
@@ -108,15 +110,21 @@ fn may_be_tied(text: &[u8], end: usize) -> bool {
         Some(b' ' | b'\t') => {
             let rest = &text[end + gap(text, end)..];
             // A value without a sign has digits, or is said to be one.
-            let is_said = [&b"is"[..], b"for ", b"of ", b"generated "].iter().any(|word| rest.starts_with(word));
+            let is_said = match rest.first() {
+                Some(b'i') => rest.starts_with(b"is"),
+                Some(b'f') => rest.starts_with(b"for "),
+                Some(b'o') => rest.starts_with(b"of "),
+                Some(b'g') => rest.starts_with(b"generated "),
+                first => matches!(first, Some(b'=' | b':' | b'|' | b'?' | b'+' | b'"' | b'\'' | 0xe2)),
+            };
+            let is_typed = || memchr::memchr(b'=', &rest[..rest.len().min(24)]).is_some();
             let word = rest.iter().take(32).take_while(|byte| !byte.is_ascii_whitespace());
-            let is_typed = || rest.iter().take(24).any(|byte| *byte == b'=');
-            is_said
-                || is_typed()
-                || rest.first().is_some_and(|byte| b"=:|?+\"'\xe2".contains(byte))
-                || has_value_sign(word)
+            is_said || is_typed() || has_value_sign(word)
         }
-        Some(byte) => b"=:?+%|,>\"'`\\&]\xe2".contains(byte),
+        Some(byte) => matches!(
+            byte,
+            b'=' | b':' | b'?' | b'+' | b'%' | b'|' | b',' | b'>' | b'"' | b'\'' | b'`' | b'\\' | b'&' | b']' | 0xe2
+        ),
         None => false,
     }
 }
@@ -136,20 +144,32 @@ pub(super) fn hide_line(scan: &mut Scan<'_>, from: usize) {
 }
 
 fn is_name_byte(byte: u8) -> bool {
-    matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'-' | b'.')
+    NAME_BYTES[usize::from(byte)]
 }
 
+/// Letters, digits, `_`, `-` and `.`: looked up, because every name is gone through byte by byte.
+static NAME_BYTES: [bool; 256] = {
+    let mut bytes = [false; 256];
+    let mut at = 0;
+    while at < bytes.len() {
+        bytes[at] = matches!(at as u8, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'-' | b'.');
+        at += 1;
+    }
+    bytes
+};
+
 /// `API key`, `public key`: the word before belongs to the name.
-fn judge_with_word_before(text: &[u8], start: usize, end: usize) -> Option<Name> {
+fn judge_with_word_before(scan: &mut Scan<'_>, start: usize, end: usize) -> Option<Name> {
+    let text = scan.text;
     if start > 1 && text[start - 1] == b' ' {
         let word = text[..start - 1].iter().rev().take(16).take_while(|byte| byte.is_ascii_alphanumeric()).count();
-        let longer = &text[start - 1 - word..end];
         let is_key_or_token = [&b"key"[..], b"token"].iter().any(|known| text[start..end].eq_ignore_ascii_case(known));
         if word > 1 && is_key_or_token {
-            return names::judge(longer).filter(|name| name.group != Group::AnyKey);
+            let judged = scan.names.judge(text, start - 1 - word..end);
+            return judged.filter(|name| name.group != Group::AnyKey);
         }
     }
-    names::judge(&text[start..end])
+    scan.names.judge(text, start..end)
 }
 
 /// Finds out how a name is tied to what follows, and where that begins.
@@ -240,7 +260,10 @@ fn is_variable(name: &[u8]) -> bool {
 /// Steps over the type in `name: Type = "value"`.
 fn after_type(text: &[u8], at: usize) -> usize {
     let near = &text[at..text.len().min(at + 48)];
-    let is_type = |byte: &u8| byte.is_ascii_alphanumeric() || b"&<>[]'_ :|?".contains(byte);
+    let is_type = |byte: &u8| {
+        matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'&' | b'<' | b'>' | b'[' | b']' | b'\'' | b'_')
+            || matches!(byte, b' ' | b':' | b'|' | b'?')
+    };
     let length = near.iter().take_while(|byte| is_type(byte)).count();
     let is_assigned = length > 1 && near.get(length) == Some(&b'=') && near[length - 1] == b' ';
     let next = at + length + 1;
@@ -260,12 +283,15 @@ fn block_follows(text: &[u8], at: usize) -> bool {
 
 /// The quote that stands at a place, in the spellings it has inside strings.
 fn quote_at(text: &[u8], at: usize) -> Option<&[u8]> {
-    const QUOTES: [&[u8]; 8] = [b"\"", b"'", b"`", b"\\\"", b"\\'", b"&quot;", b"%22", b"\\\\\\\""];
-    let rest = &text[at.min(text.len())..];
-    QUOTES.into_iter().find(|quote| rest.starts_with(quote))
+    const QUOTES: [&[u8]; 5] = [b"\\\"", b"\\'", b"&quot;", b"%22", b"\\\\\\\""];
+    match text.get(at)? {
+        b'"' | b'\'' | b'`' => Some(&text[at..=at]),
+        b'\\' | b'&' | b'%' => QUOTES.into_iter().find(|quote| text[at..].starts_with(quote)),
+        _ => None,
+    }
 }
 
-fn value_at(text: &[u8], at: usize, form: Form) -> Option<Value> {
+fn value_at(text: &[u8], at: usize, form: Form, bare: &mut Run) -> Option<Value> {
     let rest = text.get(at..).filter(|rest| !rest.is_empty())?;
     if form == Form::Element {
         let end = at + rest.iter().position(|byte| b"<\r\n".contains(byte)).unwrap_or(rest.len());
@@ -274,7 +300,7 @@ fn value_at(text: &[u8], at: usize, form: Form) -> Option<Value> {
     // Prefixes of strings, and the call that PowerShell wraps them in.
     const PREFIXES: [&[u8]; 9] =
         [b"b", b"r", b"f", b"u", b"@", b"$", b"L", b"ConvertTo-SecureString ", b"ConvertTo-SecureString -String "];
-    let may_have_prefix = b"brfu@$LC".contains(&rest[0]);
+    let may_have_prefix = matches!(rest[0], b'b' | b'r' | b'f' | b'u' | b'@' | b'$' | b'L' | b'C');
     let prefixes = PREFIXES.iter().filter(|_| may_have_prefix);
     let prefix = prefixes.filter(|prefix| rest.starts_with(prefix) && quote_at(text, at + prefix.len()).is_some());
     let at_quote = at + prefix.map(|prefix| prefix.len()).max().unwrap_or(0);
@@ -286,7 +312,7 @@ fn value_at(text: &[u8], at: usize, form: Form) -> Option<Value> {
         return Some(Value { whole: at..range.end + quote.len(), range, is_quoted: true });
     }
     let start = at + quote_at(text, at).map_or(0, <[u8]>::len);
-    let end = start + bare_length(&text[start..]);
+    let end = bare.end(start, || bare_length(&text[start..]));
     Some(Value { range: start..end, whole: at..end, is_quoted: false })
 }
 
@@ -348,13 +374,16 @@ fn hides(name: Name, form: Form, value: &Value, text: &[u8]) -> bool {
         Group::Password | Group::Secret => name.is_sure,
         _ => form == Form::Variable,
     };
-    if !hides_words && !values::is_random(bytes) {
+    let looked = Looked::at(bytes);
+    if !hides_words && !looked.is_random() {
         return false;
     }
-    let has_digit = bytes.iter().any(u8::is_ascii_digit);
-    let has_sign = bytes.iter().any(|byte| b"!@#$%^&*?+=~".contains(byte));
-    let has_space = bytes.iter().take(256).any(|byte| *byte == b' ');
-    match values::kind(bytes) {
+    let has_digit = looked.has_digit() || bytes[looked.len()..].iter().any(u8::is_ascii_digit);
+    let is_sign =
+        |byte: &u8| matches!(byte, b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'?' | b'+' | b'=' | b'~');
+    let has_sign = looked.has_sign() || bytes[looked.len()..].iter().any(is_sign);
+    let has_space = memchr::memchr(b' ', &bytes[..bytes.len().min(256)]).is_some();
+    match looked.kind() {
         Kind::Harmless => false,
         _ if has_space && !(form == Form::Option && value.is_quoted) => {
             value.is_quoted && name.group == Group::Password && bytes.split(|&b| b == b' ').any(values::is_very_random)

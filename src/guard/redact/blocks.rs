@@ -186,11 +186,12 @@ pub(super) fn find_heading(scan: &mut Scan<'_>, hit: Range<usize>) {
 /// A private key in its armour, encoded once more.
 pub(super) fn find_encoded(scan: &mut Scan<'_>, hit: Range<usize>) {
     let rest = &scan.text[hit.start..];
-    let length = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(byte)).count();
-    let head = &rest[..length.min(80) / 4 * 4];
+    let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+    let head = &rest[..rest.iter().take(80).take_while(is_part).count() / 4 * 4];
     let is_key =
         STANDARD_NO_PAD.decode(head).is_ok_and(|decoded| memchr::memmem::find(&decoded, b"PRIVATE KEY").is_some());
     if is_key {
+        let length = rest.iter().take_while(is_part).count();
         scan.hide(hit.start..hit.start + length, scan.mask());
     }
 }

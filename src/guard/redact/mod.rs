@@ -7,6 +7,7 @@
 
 mod assign;
 mod blocks;
+mod keywords;
 mod names;
 mod places;
 mod plain;
@@ -20,6 +21,7 @@ mod vendors_cloud;
 mod vendors_code;
 mod vendors_services;
 mod watch;
+mod words;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -40,6 +42,9 @@ const KEY_MASK: &str = "[REDACTED_PRIVATE_KEY]";
 /// Shorter values are too likely to be ordinary words.
 const SHORTEST_LITERAL_CHARS: usize = 8;
 
+/// How far around a known value others are looked for byte by byte, in lengths of the longest.
+const NEAR_KNOWN: usize = 16;
+
 /// How often masked text is looked at again; the second look rarely finds anything.
 const MOST_LOOKS: usize = 6;
 
@@ -57,6 +62,30 @@ pub struct Redactor {
 struct Known {
     literals: Vec<Literal>,
     search: AhoCorasick,
+    /// Bytes of the longest of them.
+    longest: usize,
+}
+
+impl Known {
+    /// Finds every known value, also where they overlap. Most texts have none, which a search that may skip bytes
+    /// finds out soon; only around a value that is there each byte is looked at.
+    fn find(&self, text: &[u8], spans: &mut Vec<Span>) {
+        let mut at = 0;
+        while let Some(found) = self.search.find(&text[at..]) {
+            let start = (at + found.end()).saturating_sub(self.longest);
+            let end = text.len().min(at + found.end() + NEAR_KNOWN * self.longest);
+            let near = self.search.find_overlapping_iter(&text[start..end]);
+            spans.extend(near.map(|found| {
+                let range = start + found.start()..start + found.end();
+                Span::known(range, self.literals[found.pattern().as_usize()].1)
+            }));
+            if end == text.len() {
+                break;
+            }
+            // What begins before this was found.
+            at = end + 1 - self.longest;
+        }
+    }
 }
 
 /// Says how many secrets it knows, never which.
@@ -130,7 +159,9 @@ impl Redactor {
         literals.sort();
         literals.dedup_by(|a, b| a.0 == b.0);
         let search = AhoCorasick::new(literals.iter().map(|(literal, _)| literal)).ok();
-        let known = search.filter(|_| !literals.is_empty()).map(|search| Arc::new(Known { literals, search }));
+        let longest = literals.iter().map(|(literal, _)| literal.len()).max().unwrap_or(0);
+        let known = search.filter(|_| !literals.is_empty());
+        let known = known.map(|search| Arc::new(Known { literals, search, longest }));
         Self { known, is_off: self.is_off }
     }
 
@@ -195,8 +226,7 @@ impl Redactor {
     fn spans(&self, text: &[u8], carry: &mut Carry) -> Vec<Span> {
         let mut spans = if self.is_off { Vec::new() } else { scan::scan(text, carry) };
         if let Some(known) = &self.known {
-            let found = known.search.find_overlapping_iter(text);
-            spans.extend(found.map(|found| Span::known(found.range(), known.literals[found.pattern().as_usize()].1)));
+            known.find(text, &mut spans);
         }
         match spans.is_empty() {
             true => spans,
@@ -214,13 +244,8 @@ impl Redactor {
         let mut cuts = Vec::new();
         for Span { range, mask, .. } in self.spans(&plain.bytes, carry) {
             let mut mask = Some(mask);
-            let mut at = range.start;
-            while at < range.end {
-                let start = plain.at[at];
-                let run = (at..range.end).take_while(|&next| plain.at[next] == start + (next - at)).count();
-                cuts.push(Cut { range: start..start + run, mask: mask.take() });
-                at += run;
-            }
+            let places = plain.places(range).filter(|place| !place.is_empty());
+            cuts.extend(places.map(|range| Cut { range, mask: mask.take() }));
         }
         let open = plain.open.map(|open| open..raw.len());
         for string in plain.strings.into_iter().chain(open) {

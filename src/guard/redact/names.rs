@@ -1,5 +1,9 @@
 //! Which names hold secrets: by their segments, so that `KEYBOARD` and `TOKENIZERS` are words of their own.
 
+use std::ops::Range;
+
+use super::words::{Words, ends_with};
+
 /// What a name promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
@@ -26,11 +30,13 @@ pub(super) struct Name {
     pub(super) is_sure: bool,
 }
 
+/// Names that are remembered.
+const MEMO_SIZE: usize = 16;
 /// Segments at most; longer names are no names.
 const MAX_SEGMENTS: usize = 16;
 
 /// What follows a secret word and leaves it one.
-const NEUTRAL: [&str; 30] = [
+static NEUTRAL: Words = Words::new(&[
     "data",
     "value",
     "val",
@@ -61,10 +67,10 @@ const NEUTRAL: [&str; 30] = [
     "default",
     "hex",
     "env",
-];
+]);
 
 /// What follows a secret word and makes it the name of something about secrets.
-const ABOUT: [&str; 96] = [
+static ABOUT: Words = Words::new(&[
     "name",
     "names",
     "id",
@@ -161,10 +167,10 @@ const ABOUT: [&str; 96] = [
     "position",
     "backend",
     "used",
-];
+]);
 
 /// What stands before `key` and makes it no secret.
-const OPEN_KEYS: [&str; 44] = [
+static OPEN_KEYS: Words = Words::new(&[
     "public",
     "pub",
     "primary",
@@ -209,10 +215,10 @@ const OPEN_KEYS: [&str; 44] = [
     "known",
     "signed",
     "socket",
-];
+]);
 
 /// What stands before `key` and makes it one.
-const SECRET_KEYS: [&str; 48] = [
+static SECRET_KEYS: Words = Words::new(&[
     "api",
     "access",
     "secret",
@@ -261,10 +267,10 @@ const SECRET_KEYS: [&str; 48] = [
     "functions",
     "function",
     "bot",
-];
+]);
 
 /// What stands before `token` and makes it no secret.
-const OPEN_TOKENS: [&str; 42] = [
+static OPEN_TOKENS: Words = Words::new(&[
     "next",
     "page",
     "continuation",
@@ -307,7 +313,28 @@ const OPEN_TOKENS: [&str; 42] = [
     "first",
     "last",
     "previous",
-];
+]);
+
+/// What stands before `secret` and makes it a question of showing.
+static SHOWN_SECRETS: Words = Words::new(&["allow", "with", "include", "omit"]);
+
+/// Remembers what names were judged to be, by where they stand in the text.
+#[derive(Debug, Default)]
+pub(super) struct NameMemo([(Range<usize>, Option<Name>); MEMO_SIZE]);
+
+impl NameMemo {
+    /// Judges a name of the text.
+    pub(super) fn judge(&mut self, text: &[u8], range: Range<usize>) -> Option<Name> {
+        let name = &text[range.clone()];
+        let (Some(first), Some(last)) = (name.first(), name.last()) else { return None };
+        let place = usize::from(first ^ last.rotate_left(2)) ^ name.len();
+        let (known, judged) = &mut self.0[place % MEMO_SIZE];
+        if text[known.clone()] != *name {
+            (*known, *judged) = (range, judge(name));
+        }
+        *judged
+    }
+}
 
 /// Judges a name: letters, digits, `_`, `-`, `.`.
 pub(super) fn judge(name: &[u8]) -> Option<Name> {
@@ -318,36 +345,28 @@ pub(super) fn judge(name: &[u8]) -> Option<Name> {
     let mut before = segments[..at].iter().rev();
     let nearest = before.next().copied().unwrap_or_default();
     let group = match group {
-        Group::AnyKey if is_one_of(nearest, &OPEN_KEYS) => return None,
-        Group::AnyKey if is_one_of(nearest, &SECRET_KEYS) => Group::Key,
+        Group::AnyKey if OPEN_KEYS.has(nearest) => return None,
+        Group::AnyKey if SECRET_KEYS.has(nearest) => Group::Key,
         Group::AnyKey if at == 0 && count == 1 => Group::Perhaps,
-        Group::Secret if is_one_of(nearest, &["allow", "with", "include", "omit"]) => return None,
-        Group::Token if is_one_of(nearest, &OPEN_TOKENS) => return None,
+        Group::Secret if SHOWN_SECRETS.has(nearest) => return None,
+        Group::Token if OPEN_TOKENS.has(nearest) => return None,
         Group::Perhaps if count > 1 && at + 1 < count => return None,
         group => group,
     };
     let mut is_sure = true;
     for segment in &segments[at + 1..] {
-        if is_one_of(segment, &ABOUT) {
+        if ABOUT.has(segment) {
             return None;
         }
-        is_sure &= segment.iter().all(u8::is_ascii_digit) || is_one_of(segment, &NEUTRAL);
+        is_sure &= segment.iter().all(u8::is_ascii_digit) || NEUTRAL.has(segment);
     }
     Some(Name { group, is_sure })
 }
 
-fn is_one_of(segment: &[u8], words: &[&str]) -> bool {
-    words.iter().any(|word| segment.eq_ignore_ascii_case(word.as_bytes()))
-}
-
-fn ends_with(segment: &[u8], word: &str) -> bool {
-    segment.len() >= word.len() && segment[segment.len() - word.len()..].eq_ignore_ascii_case(word.as_bytes())
-}
-
 /// The secret word that a segment is, or ends with where it was written together.
 fn word(segment: &[u8]) -> Option<Group> {
-    const PASSWORDS: [&str; 6] = ["password", "passwd", "passphrase", "passcode", "passwort", "kennwort"];
-    const WHOLE_PASSWORDS: [&str; 14] = [
+    static PASSWORDS: Words = Words::new(&[
+        "passwords",
         "pwd",
         "pass",
         "pw",
@@ -362,8 +381,11 @@ fn word(segment: &[u8]) -> Option<Group> {
         "keypass",
         "storepass",
         "rootpw",
-    ];
-    const KEYS: [&str; 12] = [
+    ]);
+    static SECRETS: Words = Words::new(&["secrets", "credential", "credentials", "creds", "cred"]);
+    static PERHAPS: Words =
+        Words::new(&["auth", "pat", "sas", "sig", "signature", "salt", "tokens", "keys", "bearer", "dsn", "otp"]);
+    const KEYS: [&str; 11] = [
         "apikey",
         "accesskey",
         "secretkey",
@@ -375,27 +397,25 @@ fn word(segment: &[u8]) -> Option<Group> {
         "sharedkey",
         "encryptionkey",
         "presharedkey",
-        "authkeys",
     ];
-    let is = |word: &str| segment.eq_ignore_ascii_case(word.as_bytes());
-    let ends = |word: &&str| ends_with(segment, word);
-    if PASSWORDS.iter().any(ends) || WHOLE_PASSWORDS.iter().any(|word| is(word)) || is("passwords") {
-        return Some(Group::Password);
-    }
-    if ends_with(segment, "secret") || ["secrets", "credential", "credentials", "creds", "cred"].iter().any(|w| is(w)) {
-        return Some(Group::Secret);
-    }
-    if ends_with(segment, "token") || is("jwt") {
-        return Some(Group::Token);
-    }
-    if KEYS.iter().any(ends) {
-        return Some(Group::Key);
-    }
-    if is("key") {
-        return Some(Group::AnyKey);
-    }
-    let perhaps = ["auth", "pat", "sas", "sig", "signature", "salt", "tokens", "keys", "bearer", "dsn", "otp"];
-    perhaps.iter().any(|word| is(word)).then_some(Group::Perhaps)
+    let ends = |words: &[&str]| words.iter().any(|word| ends_with(segment, word));
+    // What a word ends with decides which lists it may be in; most segments end with something else.
+    let group = match segment.last()?.to_ascii_lowercase() {
+        b'd' if ends(&["password", "passwd"]) => Group::Password,
+        b'e' if ends(&["passphrase", "passcode"]) => Group::Password,
+        b't' if ends(&["passwort", "kennwort"]) => Group::Password,
+        b't' if ends(&["secret"]) => Group::Secret,
+        b't' if segment.eq_ignore_ascii_case(b"jwt") => Group::Token,
+        b'n' if ends(&["token"]) => Group::Token,
+        b's' if ends(&["authkeys"]) => Group::Key,
+        b'y' if segment.eq_ignore_ascii_case(b"key") => Group::AnyKey,
+        b'y' if ends(&["key"]) && ends(&KEYS) => Group::Key,
+        b'd' | b's' | b'w' if PASSWORDS.has(segment) => Group::Password,
+        b'd' | b's' | b'l' if SECRETS.has(segment) => Group::Secret,
+        _ if PERHAPS.has(segment) => Group::Perhaps,
+        _ => return None,
+    };
+    Some(group)
 }
 
 /// Cuts a name at its separators and where capitals begin a word. `None` when there are too many pieces.

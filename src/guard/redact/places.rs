@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use super::names::Group;
 use super::scan::{Scan, starts_word};
 use super::values::{self, Kind};
+use super::words::Words;
 
 /// Longest user and password in a URL, in bytes.
 const LONGEST_LOGIN: usize = 512;
@@ -21,9 +22,14 @@ pub(super) fn find_url(scan: &mut Scan<'_>, hit: Range<usize>) {
     let text = scan.text;
     let is_scheme = hit.start > 1 && text[hit.start - 1].is_ascii_alphanumeric();
     let near = &text[hit.end..text.len().min(hit.end + LONGEST_LOGIN)];
-    let word = near.iter().position(|byte| byte.is_ascii_whitespace() || b"\"'`<>\\".contains(byte));
-    let word = &near[..word.unwrap_or(near.len())];
-    if !is_scheme || !word.contains(&b'@') {
+    // Most URLs have no sign of a login at all.
+    if !is_scheme || memchr::memchr(b'@', near).is_none() {
+        return;
+    }
+    let ends_word = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\');
+    let word = scan.words.end(hit.end, || text[hit.end..].iter().take_while(|byte| !ends_word(byte)).count());
+    let word = &near[..near.len().min(word - hit.end)];
+    if memchr::memchr(b'@', word).is_none() {
         return;
     }
     let authority = &word[..word.iter().position(|byte| b"/?#".contains(byte)).unwrap_or(word.len())];
@@ -71,7 +77,7 @@ pub(super) fn find_driver(scan: &mut Scan<'_>, hit: Range<usize>) {
 
 /// `Authorization: Scheme credentials`, at the header's name.
 pub(super) fn find_authorization(scan: &mut Scan<'_>, hit: Range<usize>) {
-    const SCHEMES: [&str; 14] = [
+    static SCHEMES: Words = Words::new(&[
         "basic",
         "bearer",
         "token",
@@ -86,12 +92,12 @@ pub(super) fn find_authorization(scan: &mut Scan<'_>, hit: Range<usize>) {
         "negotiate",
         "aws4-hmac-sha256",
         "digest",
-    ];
+    ]);
     let text = scan.text;
     let Some(at) = after_name(text, hit.end) else { return };
-    let word = token_length(&text[at..]);
+    let word = token_length(scan, at);
     let first = &text[at..at + word];
-    let is_scheme = SCHEMES.iter().any(|scheme| first.eq_ignore_ascii_case(scheme.as_bytes()));
+    let is_scheme = SCHEMES.has(first);
     let gap = text[at + word..].iter().take(4).take_while(|byte| **byte == b' ').count();
     if !is_scheme || gap == 0 {
         if values::kind(first) == Kind::Random {
@@ -100,12 +106,12 @@ pub(super) fn find_authorization(scan: &mut Scan<'_>, hit: Range<usize>) {
         return;
     }
     let start = at + word + gap;
-    let length = token_length(&text[start..]);
+    let length = token_length(scan, start);
     let value = &text[start..start + length];
     if first.eq_ignore_ascii_case(b"digest") || first.len() > 10 {
         return hide_signature(scan, start);
     }
-    if is_credential(value, true) {
+    if is_credential(value, || true) {
         let mask = if first.eq_ignore_ascii_case(b"bearer") { "[REDACTED]" } else { "[REDACTED_TOKEN]" };
         scan.hide(start..start + length, mask);
     }
@@ -128,28 +134,32 @@ fn hide_signature(scan: &mut Scan<'_>, from: usize) {
 /// Steps over what stands between the name of a header and its value.
 fn after_name(text: &[u8], at: usize) -> Option<usize> {
     let near = &text[at..text.len().min(at + 16)];
-    let length = near.iter().take_while(|byte| b"\\\"': \t=>,".contains(byte)).count();
-    let has_sign = near[..length].iter().any(|byte| b":=,".contains(byte));
+    let is_between = |byte: &&u8| matches!(byte, b'\\' | b'"' | b'\'' | b':' | b' ' | b'\t' | b'=' | b'>' | b',');
+    let length = near.iter().take_while(is_between).count();
+    let has_sign = near[..length].iter().any(|byte| matches!(byte, b':' | b'=' | b','));
     has_sign.then_some(at + length)
 }
 
 /// Characters that credentials are made of.
-fn token_length(text: &[u8]) -> usize {
-    text.iter().take_while(|byte| byte.is_ascii_alphanumeric() || b"._~+/=:-%".contains(byte)).count()
+fn token_length(scan: &mut Scan<'_>, at: usize) -> usize {
+    let is_part = |byte: &&u8| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'~' | b'+' | b'/' | b'=' | b':' | b'-' | b'%')
+    };
+    let text = scan.text;
+    scan.credentials.end(at, || text[at..].iter().take_while(is_part).count()) - at
 }
 
 /// Not a word of a sentence, not the name of a parameter.
-fn is_credential(value: &[u8], is_in_header: bool) -> bool {
-    let is_marked = value.iter().any(|byte| byte.is_ascii_digit());
+fn is_credential(value: &[u8], is_in_header: impl Fn() -> bool) -> bool {
+    let is_marked = || value.iter().any(u8::is_ascii_digit);
     let padding = value.iter().rev().take_while(|byte| **byte == b'=').count();
-    if value[..value.len() - padding].contains(&b'=') {
+    if memchr::memchr(b'=', &value[..value.len() - padding]).is_some() {
         return false;
     }
     match values::kind(value) {
         Kind::Harmless => false,
         Kind::Random => true,
-        Kind::Word if is_in_header => is_marked || value.len() >= 12,
-        Kind::Word => value.len() >= 20 && is_marked,
+        Kind::Word => (is_marked() || value.len() >= 12) && (value.len() >= 20 && is_marked() || is_in_header()),
     }
 }
 
@@ -160,11 +170,11 @@ pub(super) fn find_bearer(scan: &mut Scan<'_>, hit: Range<usize>) {
         return;
     }
     let start = hit.end;
-    let length = token_length(&text[start..]);
+    let length = token_length(scan, start);
     let value = &text[start..start + length];
     let is_parameter = value.ends_with(b"=") && text.get(start + length) == Some(&b'"');
     let near = &text[hit.start.saturating_sub(24)..hit.start];
-    let is_in_header = near.windows(13).any(|word| word.eq_ignore_ascii_case(b"authorization"));
+    let is_in_header = || near.windows(13).any(|word| word.eq_ignore_ascii_case(b"authorization"));
     if !is_parameter && is_credential(value, is_in_header) {
         scan.hide(start..start + length, "[REDACTED]");
     }
@@ -204,8 +214,13 @@ pub(super) fn find_container_login(scan: &mut Scan<'_>, hit: Range<usize>) {
 
 /// `Cookie: a=b; c=d`, at the header's name: values that nobody would type.
 pub(super) fn find_cookies(scan: &mut Scan<'_>, hit: Range<usize>) {
-    const OPEN: [&str; 8] = ["path", "domain", "expires", "max-age", "samesite", "version", "priority", "secure"];
+    static OPEN: Words =
+        Words::new(&["path", "domain", "expires", "max-age", "samesite", "version", "priority", "secure"]);
     let text = scan.text;
+    // A cookie of that name, in a line that was looked at.
+    if hit.start < scan.cookies_end {
+        return;
+    }
     let is_option = text[..hit.start].ends_with(b"--");
     let gap = || hit.end + text[hit.end..].iter().take(3).take_while(|byte| b" \"'".contains(byte)).count();
     let Some(mut at) = after_name(text, hit.end).or_else(|| is_option.then(gap)) else { return };
@@ -217,14 +232,15 @@ pub(super) fn find_cookies(scan: &mut Scan<'_>, hit: Range<usize>) {
             return;
         }
         let start = at + name + 1;
-        let is_end = |byte: &u8| byte.is_ascii_whitespace() || b";,\"'\\".contains(byte);
-        let length = text[start..].iter().take_while(|byte| !is_end(byte)).count();
-        let is_open = OPEN.iter().any(|open| text[at..at + name].eq_ignore_ascii_case(open.as_bytes()));
+        let is_end = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b';' | b',' | b'"' | b'\'' | b'\\');
+        let length = scan.cookies.end(start, || text[start..].iter().take_while(|byte| !is_end(byte)).count()) - start;
+        let is_open = OPEN.has(&text[at..at + name]);
         let value = &text[start..start + length];
         if !is_open && values::kind(value) == Kind::Random {
             scan.hide(start..start + length, scan.mask());
         }
         at = start + length;
+        scan.cookies_end = at;
         at += text[at..].iter().take(4).take_while(|byte| b"; ".contains(byte)).count();
     }
 }
@@ -240,12 +256,11 @@ pub(super) fn find_user_option(scan: &mut Scan<'_>, hit: Range<usize>) {
     let password = &login[colon + 1..];
     let line = &text[hit.start.saturating_sub(256)..hit.start];
     let line = &line[memchr::memrchr(b'\n', line).map_or(0, |newline| newline + 1)..];
-    let is_client =
-        [&b"curl"[..], b"http", b"wget"].iter().any(|name| line.windows(name.len()).any(|word| word == *name));
+    let is_client = || [&b"curl"[..], b"http", b"wget"].iter().any(|name| memchr::memmem::find(line, name).is_some());
     let is_hidden = match values::kind(password) {
         Kind::Harmless => false,
         Kind::Random => true,
-        Kind::Word => is_client || password.iter().any(|byte| byte.is_ascii_digit() || b"!@#$%^&*".contains(byte)),
+        Kind::Word => is_client() || password.iter().any(|byte| byte.is_ascii_digit() || b"!@#$%^&*".contains(byte)),
     };
     if is_hidden && !matches!(password, b"pass" | b"password") {
         scan.hide(start + colon + 1..start + word, PASSWORD);
@@ -255,10 +270,15 @@ pub(super) fn find_user_option(scan: &mut Scan<'_>, hit: Range<usize>) {
 /// The private numbers of a JSON web key, at its kind.
 pub(super) fn find_web_key(scan: &mut Scan<'_>, hit: Range<usize>) {
     let text = scan.text;
+    // Its kind a second time.
+    if hit.start < scan.web_key_end {
+        return;
+    }
     let from = memchr::memrchr(b'{', &text[hit.start.saturating_sub(2_048)..hit.start]);
     let from = from.map_or(hit.start, |at| hit.start.saturating_sub(2_048) + at).max(scan.free_from().min(hit.start));
     let until = text.len().min(hit.end + 8_192);
     let until = memchr::memchr(b'}', &text[hit.end..until]).map_or(until, |at| hit.end + at);
+    scan.web_key_end = until;
     for name in [&b"\"d\""[..], b"\"p\"", b"\"q\"", b"\"dp\"", b"\"dq\"", b"\"qi\"", b"\"k\""] {
         let Some(found) = memchr::memmem::find(&text[from..until], name) else { continue };
         let Some(start) = after_name(text, from + found + name.len()) else { continue };

@@ -22,6 +22,8 @@ pub(super) enum Find {
     Token(&'static str),
     /// Where no word and no encoded data go on: for prefixes that come by chance.
     Strict(&'static str),
+    /// The same for a token whose first part is letters, digits, `_` and `-`, and ends with a dot or with padding.
+    Dotted(&'static str),
     /// Not at the keyword, but as many token characters before it, at most.
     Back(usize, &'static str),
     /// By its own grammar.
@@ -32,7 +34,9 @@ impl Find {
     /// The expression has a group that is not only for counting: a bracket that no question mark follows.
     const fn has_group(&self) -> bool {
         let regex = match self {
-            Self::At(regex) | Self::Token(regex) | Self::Strict(regex) | Self::Back(_, regex) => regex.as_bytes(),
+            Self::At(regex) | Self::Token(regex) | Self::Strict(regex) | Self::Dotted(regex) | Self::Back(_, regex) => {
+                regex.as_bytes()
+            }
             Self::Code(_) => return false,
         };
         let mut at = 0;
@@ -50,7 +54,9 @@ impl Find {
     /// The keyword counts only as it is written.
     pub(super) fn respects_case(self) -> bool {
         match self {
-            Self::At(regex) | Self::Token(regex) | Self::Strict(regex) | Self::Back(_, regex) => !regex.contains("(?i"),
+            Self::At(regex) | Self::Token(regex) | Self::Strict(regex) | Self::Dotted(regex) | Self::Back(_, regex) => {
+                !regex.contains("(?i")
+            }
             Self::Code(_) => false,
         }
     }

@@ -7,10 +7,11 @@ use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::blocks::Block;
+use super::keywords::{Keyword, Keywords};
+use super::names::NameMemo;
 use super::rules::{Find, RULES, Rule};
 use super::{assign, values};
 
@@ -37,12 +38,39 @@ pub(super) struct Carry {
     pub(super) wants_value: bool,
 }
 
+/// A stretch that ends at the same place from wherever in it one begins.
+#[derive(Debug, Default)]
+pub(super) struct Run(Range<usize>);
+
+impl Run {
+    /// The end of the stretch at a place; it is looked for only if the place is not in the one that is known.
+    pub(super) fn end(&mut self, at: usize, length: impl FnOnce() -> usize) -> usize {
+        if !self.0.contains(&at) {
+            self.0 = at..at + length();
+        }
+        self.0.end
+    }
+}
+
 /// A text that is looked at.
 pub(super) struct Scan<'a> {
     pub(super) text: &'a [u8],
     pub(super) carry: Carry,
     /// Names before this were judged.
     pub(super) name_end: usize,
+    /// What the last names were judged to be: texts use few names, again and again.
+    pub(super) names: NameMemo,
+    /// The last stretches that were followed to their ends, so that none is followed twice.
+    pub(super) bare: Run,
+    pub(super) credentials: Run,
+    pub(super) words: Run,
+    pub(super) cookies: Run,
+    dotted: Run,
+    /// No token of dotted parts has a part that ends here.
+    not_dotted: usize,
+    /// The last line of cookies and the last web key end here.
+    pub(super) cookies_end: usize,
+    pub(super) web_key_end: usize,
     spans: Vec<Span>,
     /// Everything before this is hidden or done with.
     covered: usize,
@@ -53,32 +81,12 @@ pub(super) struct Scan<'a> {
     rule: &'static Rule,
 }
 
-struct Engine {
-    keywords: AhoCorasick,
-    /// The rules of each keyword, with the keyword where its case counts.
-    rules: Vec<Vec<Tried>>,
-}
-
-/// A rule of a keyword, and the keyword where its case counts.
-type Tried = (usize, Option<&'static [u8]>);
-
-static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
-    let mut words: Vec<&'static str> = Vec::new();
-    let mut rules: Vec<Vec<_>> = Vec::new();
-    for (index, rule) in RULES.iter().enumerate() {
-        for &keyword in rule.keywords {
-            let exact = rule.find.respects_case().then_some(keyword.as_bytes());
-            match words.iter().position(|known| known.eq_ignore_ascii_case(keyword)) {
-                Some(known) => rules[known].push((index, exact)),
-                None => {
-                    words.push(keyword);
-                    rules.push(vec![(index, exact)]);
-                }
-            }
-        }
-    }
-    let built = AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(&words);
-    Engine { keywords: built.expect("a test builds the table"), rules }
+static KEYWORDS: LazyLock<Keywords> = LazyLock::new(|| {
+    let of_rule = |(index, rule): (usize, &&'static Rule)| {
+        let is_exact = rule.find.respects_case();
+        rule.keywords.iter().map(move |&word| Keyword { word, rule: index, is_exact })
+    };
+    Keywords::new(&RULES.iter().enumerate().flat_map(of_rule).collect::<Vec<_>>())
 });
 
 /// The expressions, each made when its keyword is met for the first time.
@@ -96,6 +104,15 @@ pub(super) fn scan(text: &[u8], carry: &mut Carry) -> Vec<Span> {
         text,
         carry: std::mem::take(carry),
         name_end: 0,
+        names: NameMemo::default(),
+        bare: Run::default(),
+        credentials: Run::default(),
+        words: Run::default(),
+        cookies: Run::default(),
+        dotted: Run::default(),
+        not_dotted: 0,
+        cookies_end: 0,
+        web_key_end: 0,
         spans: Vec::new(),
         covered: 0,
         tokens_covered: 0,
@@ -103,14 +120,11 @@ pub(super) fn scan(text: &[u8], carry: &mut Carry) -> Vec<Span> {
         rule: RULES[0],
     };
     scan.take_up();
-    let engine = &*ENGINE;
-    for found in engine.keywords.find_overlapping_iter(text) {
-        for &(index, exact) in &engine.rules[found.pattern().as_usize()] {
-            if exact.is_none_or(|exact| exact == &text[found.range()]) {
-                scan.try_rule(index, found.range());
-            }
+    KEYWORDS.each(text, |ends, at| {
+        for end in ends {
+            end.rules.iter().for_each(|&rule| scan.try_rule(rule, at - end.length..at));
         }
-    }
+    });
     *carry = scan.carry;
     scan.spans
 }
@@ -133,13 +147,25 @@ impl<'a> Scan<'a> {
             Find::Strict(regex) if starts_word(self.text, hit.start) && !follows_blob(self.text, hit.start) => {
                 self.try_at(index, regex, hit.start);
             }
+            Find::Dotted(regex) if starts_word(self.text, hit.start) && !follows_blob(self.text, hit.start) => {
+                let (text, found) = (self.text, self.spans.len());
+                let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+                let end = self.dotted.end(hit.start, || text[hit.start..].iter().take_while(is_part).count());
+                if end != self.not_dotted && matches!(text.get(end), Some(b'.' | b'=')) {
+                    self.try_at(index, regex, hit.start);
+                }
+                // What follows the part is the same from wherever in it one begins.
+                if self.spans.len() == found {
+                    self.not_dotted = end;
+                }
+            }
             Find::Back(most, regex) => {
                 let before = &self.text[self.tokens_covered.min(hit.start)..hit.start];
                 let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-.~".contains(byte);
                 let start = hit.start - before.iter().rev().take(most).take_while(is_part).count();
                 self.try_at(index, regex, start);
             }
-            Find::Token(_) | Find::Strict(_) => {}
+            Find::Token(_) | Find::Strict(_) | Find::Dotted(_) => {}
         }
     }
 

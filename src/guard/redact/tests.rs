@@ -96,6 +96,42 @@ fn every_rule_hides_and_leaves_what_its_examples_say() {
     assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
 }
 
+/// Not a benchmark: a bound that only something that is not linear would miss on a busy machine. Each piece makes a
+/// rule follow the text to its end, from every place where its keyword stands.
+#[test]
+fn hostile_texts_end_soon() {
+    let redactor = Redactor::new(["abab-abab".to_owned(), "a-known-secret".to_owned()]);
+    for piece in [
+        "authorization:",
+        "cookie:a=",
+        "cookie=a; ",
+        "LS0tLS1CRUdJTi",
+        "key=/token=/",
+        "eyJabcdefgh--",
+        "AKIA1234567890ABCDEF:",
+        "bearer bearer:",
+        "\"kty\"\"d\":",
+        "://a:b/@",
+        "mysql -p ",
+        "@tcp(",
+        " -u a:",
+        "Q~",
+        "\"auth\":",
+        "secret: |\n",
+        "token is token for ",
+        "abab-",
+        "\u{1b}]0;token=",
+        "\u{1b}[31m ",
+        " \rx",
+    ] {
+        let text: String = piece.chars().cycle().take(1 << 20).chain(".".chars()).collect();
+        let began = std::time::Instant::now();
+        let _ = redactor.redact(&text);
+        let took = began.elapsed();
+        assert!(took < std::time::Duration::from_secs(10), "{piece:?} took {took:?}");
+    }
+}
+
 #[test]
 fn every_rule_has_a_name_of_its_own() {
     let mut ids: Vec<_> = RULES.iter().map(|rule| rule.id).collect();

@@ -6,10 +6,14 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
+use super::words::Words;
+
 /// Bytes of a value that are looked at.
 const LOOKED_AT: usize = 96;
 /// Shorter values are never random: too many words and versions are as short.
 const SHORTEST_RANDOM: usize = 8;
+/// Shorter values are random only with some doubt.
+const SHORTEST_VERY_RANDOM: usize = 16;
 
 /// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +27,7 @@ pub(super) enum Kind {
 }
 
 /// Words that say what belongs here instead of being it.
-const WORDS: [&str; 58] = [
+static WORDS: Words = Words::new(&[
     "null",
     "none",
     "nil",
@@ -82,10 +86,7 @@ const WORDS: [&str; 58] = [
     "enabled",
     "basic",
     "bearer",
-];
-
-/// The longest of them.
-const LONGEST_WORD: usize = 9;
+]);
 
 /// Beginnings that name a place where the secret is kept.
 const REFERENCES: [&str; 17] = [
@@ -135,31 +136,102 @@ static PLACEHOLDER: LazyLock<AhoCorasick> = LazyLock::new(|| {
 
 /// Judges a value.
 pub(super) fn kind(value: &[u8]) -> Kind {
-    let value = &value[..value.len().min(LOOKED_AT)];
-    match is_harmless(value) {
-        true => Kind::Harmless,
-        false if is_random(value) => Kind::Random,
-        false => Kind::Word,
-    }
+    Looked::at(value).kind()
 }
 
 /// Letters and digits without a plan: more changes between kinds of characters than words and versions have.
 pub(super) fn is_random(value: &[u8]) -> bool {
-    let value = &value[..value.len().min(LOOKED_AT)];
-    if value.len() < SHORTEST_RANDOM {
-        return false;
-    }
-    let counted = Changes::of(value);
-    if counted.digits > 0 && counted.letters > 0 {
-        return counted.changes >= 3;
-    }
-    // Without digits: many short stretches, more than names in camel case have.
-    counted.letters >= 12 && counted.uppers > 0 && counted.lowers > 0 && counted.stretches * 3 >= value.len()
+    value.len() >= SHORTEST_RANDOM && Looked::at(value).is_random()
 }
 
 /// Long, and random beyond doubt.
 pub(super) fn is_very_random(value: &[u8]) -> bool {
-    value.len() >= 16 && is_random(value) && Changes::of(&value[..value.len().min(LOOKED_AT)]).changes >= 5
+    value.len() >= SHORTEST_VERY_RANDOM && Looked::at(value).is_very_random()
+}
+
+/// A value whose characters were counted: once, for all that is asked about it.
+pub(super) struct Looked<'a> {
+    value: &'a [u8],
+    counted: Changes,
+}
+
+impl<'a> Looked<'a> {
+    /// Counts the characters of a value.
+    pub(super) fn at(value: &'a [u8]) -> Self {
+        let value = &value[..value.len().min(LOOKED_AT)];
+        Self { value, counted: Changes::of(value) }
+    }
+
+    /// What it is.
+    pub(super) fn kind(&self) -> Kind {
+        match self.is_harmless() {
+            true => Kind::Harmless,
+            false if self.is_random() => Kind::Random,
+            false => Kind::Word,
+        }
+    }
+
+    /// Letters and digits without a plan.
+    pub(super) fn is_random(&self) -> bool {
+        let counted = &self.counted;
+        if self.value.len() < SHORTEST_RANDOM {
+            return false;
+        }
+        if counted.digits > 0 && counted.letters > 0 {
+            return counted.changes >= 3;
+        }
+        // Without digits: many short stretches, more than names in camel case have.
+        counted.letters >= 12 && counted.uppers > 0 && counted.lowers > 0 && counted.stretches * 3 >= self.value.len()
+    }
+
+    /// Long, and random beyond doubt.
+    pub(super) fn is_very_random(&self) -> bool {
+        self.value.len() >= SHORTEST_VERY_RANDOM && self.is_random() && self.counted.changes >= 5
+    }
+
+    /// Bytes that were looked at.
+    pub(super) fn len(&self) -> usize {
+        self.value.len()
+    }
+
+    /// One of the bytes that were looked at is a digit.
+    pub(super) fn has_digit(&self) -> bool {
+        self.counted.digits > 0
+    }
+
+    /// One of them is a sign that words do not have.
+    pub(super) fn has_sign(&self) -> bool {
+        self.counted.present & HAS_SIGN != 0
+    }
+
+    fn is_harmless(&self) -> bool {
+        let value = self.value;
+        let Some(&first) = value.first() else { return true };
+        if value.starts_with(b"[REDACTED") || has_few_characters(value) || is_number(value) {
+            return true;
+        }
+        // What a value must have to be one of these; most values do not.
+        let has = |set: u64| self.counted.present & set != 0;
+        if has(HAS_COLON | HAS_DASH)
+            && (REFERENCES.iter().any(|start| starts_with(value, start.as_bytes())) || contains(value, b"://"))
+        {
+            return true;
+        }
+        let may_be_code = has(HAS_DOT | HAS_COLON | HAS_DASH | HAS_UNDERSCORE | HAS_OPENER);
+        if is_reference(value, first) || has(HAS_SLASH | HAS_DOT) && is_path(value) || may_be_code && is_code(value) {
+            return true;
+        }
+        if value.starts_with(b"****") || value.starts_with(b"....") {
+            return true;
+        }
+        if WORDS.has(value.strip_suffix(b";").unwrap_or(value)) {
+            return true;
+        }
+        let may_hold = || PLACEHOLDER_SETS.iter().any(|set| self.counted.present & set == *set);
+        let is_elided = || contains(value, b"...") || contains(value, "\u{2026}".as_bytes());
+        (value.len() < 24 && has(HAS_DOT | HAS_WIDE) && is_elided())
+            || (!self.is_very_random() && may_hold() && PLACEHOLDER.is_match(value))
+    }
 }
 
 /// Hexadecimal digits only, or a UUID: what digests and ids are.
@@ -171,6 +243,7 @@ pub(super) fn is_digest(value: &[u8]) -> bool {
 }
 
 struct Changes {
+    present: u64,
     changes: usize,
     stretches: usize,
     digits: usize,
@@ -179,70 +252,102 @@ struct Changes {
     lowers: usize,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
-    Lower,
-    Upper,
-    Digit,
-    Sign,
-    Separator,
-}
+/// What a value has, as a set: a bit for each letter, and these for other characters.
+const HAS_SIGN: u64 = 1 << 32;
+const HAS_SLASH: u64 = 1 << 33;
+const HAS_DOT: u64 = 1 << 34;
+const HAS_COLON: u64 = 1 << 35;
+const HAS_DASH: u64 = 1 << 36;
+const HAS_UNDERSCORE: u64 = 1 << 37;
+const HAS_OPENER: u64 = 1 << 38;
+const HAS_STAR: u64 = 1 << 39;
+const HAS_WIDE: u64 = 1 << 40;
+
+/// What each byte adds to the set.
+static PRESENT: [u64; 256] = {
+    let mut present = [0; 256];
+    let mut byte = 0;
+    while byte < present.len() {
+        present[byte] = match byte as u8 {
+            letter @ (b'a'..=b'z' | b'A'..=b'Z') => 1 << (letter & 31),
+            b'*' => HAS_SIGN | HAS_STAR,
+            b'!' => HAS_SIGN | HAS_OPENER,
+            b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'?' | b'+' | b'=' | b'~' => HAS_SIGN,
+            b'/' | b'\\' => HAS_SLASH,
+            b'.' => HAS_DOT,
+            b':' => HAS_COLON,
+            b'-' => HAS_DASH,
+            b'_' => HAS_UNDERSCORE,
+            b'(' | b'<' | b'[' => HAS_OPENER,
+            0x80.. => HAS_WIDE,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    present
+};
+
+/// What each placeholder has.
+static PLACEHOLDER_SETS: [u64; PLACEHOLDERS.len()] = {
+    let mut sets = [0; PLACEHOLDERS.len()];
+    let mut at = 0;
+    while at < sets.len() {
+        let bytes = PLACEHOLDERS[at].as_bytes();
+        let mut byte = 0;
+        while byte < bytes.len() {
+            sets[at] |= PRESENT[bytes[byte] as usize];
+            byte += 1;
+        }
+        at += 1;
+    }
+    sets
+};
+
+/// Kinds of characters.
+const LOWER: u8 = 0;
+const UPPER: u8 = 1;
+const DIGIT: u8 = 2;
+const SIGN: u8 = 3;
+const SEPARATOR: u8 = 4;
+
+/// The kind of each byte.
+static CLASSES: [u8; 256] = {
+    let mut classes = [SIGN; 256];
+    let mut byte = 0;
+    while byte < classes.len() {
+        classes[byte] = match byte as u8 {
+            b'a'..=b'z' => LOWER,
+            b'A'..=b'Z' => UPPER,
+            b'0'..=b'9' => DIGIT,
+            b'-' | b'_' | b'.' | b'/' | b':' | b' ' | b',' => SEPARATOR,
+            _ => SIGN,
+        };
+        byte += 1;
+    }
+    classes
+};
 
 impl Changes {
     fn of(value: &[u8]) -> Self {
-        let mut counted = Self { changes: 0, stretches: 0, digits: 0, letters: 0, uppers: 0, lowers: 0 };
-        let mut before = Class::Separator;
-        let mut run = 0;
+        let (mut counts, mut present) = ([0; 5], 0);
+        let (mut changes, mut stretches, mut before, mut run) = (0, 0, SEPARATOR, 0);
         for &byte in value {
-            let class = match byte {
-                b'a'..=b'z' => Class::Lower,
-                b'A'..=b'Z' => Class::Upper,
-                b'0'..=b'9' => Class::Digit,
-                b'-' | b'_' | b'.' | b'/' | b':' | b' ' | b',' => Class::Separator,
-                _ => Class::Sign,
-            };
-            counted.digits += usize::from(class == Class::Digit);
-            counted.uppers += usize::from(class == Class::Upper);
-            counted.lowers += usize::from(class == Class::Lower);
+            let class = CLASSES[usize::from(byte)];
+            counts[usize::from(class)] += 1;
+            present |= PRESENT[usize::from(byte)];
             if class == before {
                 run += 1;
                 continue;
             }
             // One capital letter belongs to the word that it begins.
-            let begins_word = before == Class::Upper && class == Class::Lower && run == 1;
-            counted.stretches += usize::from(!begins_word);
-            if !begins_word && class != Class::Separator && before != Class::Separator {
-                counted.changes += 1;
-            }
+            let begins_word = before == UPPER && class == LOWER && run == 1;
+            stretches += usize::from(!begins_word);
+            changes += usize::from(!begins_word && class != SEPARATOR && before != SEPARATOR);
             (before, run) = (class, 1);
         }
-        counted.letters = counted.uppers + counted.lowers;
-        counted
+        let [lowers, uppers, digits, ..] = counts;
+        Self { present, changes, stretches, digits, letters: uppers + lowers, uppers, lowers }
     }
-}
-
-fn is_harmless(value: &[u8]) -> bool {
-    let Some(&first) = value.first() else { return true };
-    if value.starts_with(b"[REDACTED") || has_few_characters(value) || is_number(value) {
-        return true;
-    }
-    // All of them have one of these signs; most values do not.
-    let has_sign = memchr::memchr2(b':', b'-', value).is_some();
-    if has_sign && (REFERENCES.iter().any(|start| starts_with(value, start.as_bytes())) || contains(value, b"://")) {
-        return true;
-    }
-    if is_reference(value, first) || is_path(value) || is_code(value) {
-        return true;
-    }
-    if value.starts_with(b"****") || value.starts_with(b"....") {
-        return true;
-    }
-    let word = value.strip_suffix(b";").unwrap_or(value);
-    if word.len() <= LONGEST_WORD && WORDS.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes())) {
-        return true;
-    }
-    let is_elided = || contains(value, b"...") || contains(value, "\u{2026}".as_bytes());
-    (value.len() < 24 && is_elided()) || (!is_very_random(value) && PLACEHOLDER.is_match(value))
 }
 
 fn starts_with(value: &[u8], start: &[u8]) -> bool {
@@ -261,7 +366,9 @@ fn is_number(value: &[u8]) -> bool {
     if !matches!(value[0], b'0'..=b'9' | b'+' | b'-' | b'.') {
         return false;
     }
-    let is_part = |byte: &u8| byte.is_ascii_digit() || b".,:+-_/% TZ".contains(byte);
+    let is_part = |byte: &u8| {
+        matches!(byte, b'0'..=b'9' | b'.' | b',' | b':' | b'+' | b'-' | b'_' | b'/' | b'%' | b' ' | b'T' | b'Z')
+    };
     let has_unit = |unit: &&[u8]| value.ends_with(unit);
     let units: [&[u8]; 12] = [b"ms", b"s", b"m", b"h", b"d", b"k", b"K", b"M", b"kB", b"KB", b"MB", b"GB"];
     let unit = units.iter().filter(|unit| has_unit(unit)).map(|unit| unit.len()).max().unwrap_or(0);

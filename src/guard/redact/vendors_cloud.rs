@@ -20,7 +20,9 @@ pub(super) static RULES: &[Rule] = &[
         "aws-secret-beside-id",
         AWS,
         &["AKIA", "ASIA"],
-        At(r#"A[KS]IA[A-Z0-9]{16}[\s,:;|"']+(?:[\w:.+-]+[\s,:;|"']+){0,4}?([A-Za-z0-9/+]{40})(?:[\s,:;|"']|$)"#),
+        At(
+            r#"A[KS]IA[A-Z0-9]{16}[\s,:;|"']{1,32}(?:[\w:.+-]{1,40}[\s,:;|"']{1,32}){0,4}?([A-Za-z0-9/+]{40})(?:[\s,:;|"']|$)"#,
+        ),
         &["ACCESSKEY AKIA{u16} 2026-01-01T00:00:00+00:00 {b40} Active app", "AKIA{u16}:{b40}", "AKIA{u16},{b40}"],
         &["AKIA is a prefix"],
     ),

@@ -1,6 +1,6 @@
 //! Tokens of AI vendors, hosts of code, registries of packages and builders, by their prefixes.
 
-use super::rules::Find::{At, Back, Strict, Token};
+use super::rules::Find::{At, Back, Dotted, Strict, Token};
 use super::rules::{Rule, rule};
 
 const API_KEY: &str = "[REDACTED_API_KEY]";
@@ -199,7 +199,7 @@ pub(super) static RULES: &[Rule] = &[
         "jwt",
         "[REDACTED_JWT]",
         &["eyJ"],
-        Strict(r"eyJ[\w-]{8,}={0,2}\.(?:eyJ[\w-]{4,}={0,2}\.[\w-]*|[\w-]*\.[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,})"),
+        Dotted(r"eyJ[\w-]{8,}={0,2}\.(?:eyJ[\w-]{4,}={0,2}\.[\w-]*|[\w-]*\.[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,})"),
         &["jwt eyJ{w33}.eyJ{w60}.{w43}", "eyJ{w20}.eyJ{w20}."],
         &["eyJ{w30}", "eyJ{w20}.png", "data eyJ.eyJ.x"],
     ),
