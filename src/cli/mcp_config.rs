@@ -24,8 +24,8 @@ pub(super) struct McpConfigArguments {
     #[arg(long)]
     stdio: bool,
 
-    /// The server's address
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8100/mcp", conflicts_with = "stdio")]
+    /// The server's address, with the path of MCP where that is not /mcp
+    #[arg(long, value_name = "URL", env = "KURORYUU_MCP_URL", default_value = "http://127.0.0.1:8100")]
     url: String,
 
     /// The variable that holds the token of a server that asks for one
@@ -70,7 +70,7 @@ fn entry(arguments: &McpConfigArguments) -> Value {
             _ => json!({ "command": "kpty", "args": ["mcp"] }),
         };
     }
-    let url = &arguments.url;
+    let url = endpoint(&arguments.url);
     let mut entry = match client {
         McpClient::Claude => json!({ "type": "http", "url": url, "timeout": CALL_PATIENCE_S * 1_000 }),
         McpClient::Vscode => json!({ "type": "http", "url": url }),
@@ -91,6 +91,13 @@ fn entry(arguments: &McpConfigArguments) -> Value {
     entry
 }
 
+/// Where the server speaks MCP: as given, or at the usual path.
+fn endpoint(url: &str) -> String {
+    let url = url.trim_end_matches('/');
+    let has_path = url.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
+    if has_path { url.to_owned() } else { format!("{url}/mcp") }
+}
+
 fn codex(arguments: &McpConfigArguments) -> String {
     // A string of JSON is one of TOML as well.
     let quoted = |text: &str| Value::from(text).to_string();
@@ -98,7 +105,7 @@ fn codex(arguments: &McpConfigArguments) -> String {
     if arguments.stdio {
         lines.extend(["command = \"kpty\"".to_owned(), "args = [\"mcp\"]".to_owned()]);
     } else {
-        lines.push(format!("url = {}", quoted(&arguments.url)));
+        lines.push(format!("url = {}", quoted(&endpoint(&arguments.url))));
         if let Some(name) = &arguments.token_variable {
             lines.push(format!("bearer_token_env_var = {}", quoted(name)));
         }
@@ -112,7 +119,7 @@ mod tests {
     use super::*;
 
     fn of(client: McpClient, stdio: bool, token: Option<&str>) -> String {
-        let url = "http://127.0.0.1:8100/mcp".to_owned();
+        let url = "http://127.0.0.1:8100".to_owned();
         snippet(&McpConfigArguments { client, stdio, url, token_variable: token.map(str::to_owned) })
     }
 
@@ -139,6 +146,17 @@ mod tests {
             "[mcp_servers.kpty]\nurl = \"http://127.0.0.1:8100/mcp\"\nbearer_token_env_var = \"KPTY_TOKEN\"\n\
              tool_timeout_sec = 600"
         );
+    }
+
+    #[test]
+    fn an_address_gets_the_usual_path_unless_it_has_one() {
+        for (url, expected) in [
+            ("http://127.0.0.1:9999", "http://127.0.0.1:9999/mcp"),
+            ("http://127.0.0.1:9999/", "http://127.0.0.1:9999/mcp"),
+            ("http://127.0.0.1:9999/other", "http://127.0.0.1:9999/other"),
+        ] {
+            assert_eq!(endpoint(url), expected);
+        }
     }
 
     #[test]
