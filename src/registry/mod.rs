@@ -33,7 +33,7 @@ use leaders::Leaders;
 
 use crate::error::{Error, Result};
 use crate::ids::SessionId;
-use crate::session::{KillReport, NewSession, Session, kill_all};
+use crate::session::{KillReport, NewSession, Session, kill_all, kill_now};
 
 /// How long the end of all sessions may take; the steps of a kill take 3 s at most.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_millis(3_100);
@@ -279,8 +279,10 @@ impl Registry {
     pub async fn shutdown(&self) -> Vec<SessionId> {
         self.shared.lock().closed = true;
         let sessions = self.list();
-        // Who is left is told below.
-        let _ = tokio::time::timeout(SHUTDOWN_PATIENCE, kill_all(&sessions)).await;
+        // A machine that is too busy for the gentle way does not get to keep them; who is left is told below.
+        if tokio::time::timeout(SHUTDOWN_PATIENCE, kill_all(&sessions)).await.is_err() {
+            kill_now(&sessions);
+        }
         sessions.iter().filter(|session| session.exit().is_none()).map(|session| session.id().clone()).collect()
     }
 }

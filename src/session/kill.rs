@@ -67,6 +67,15 @@ pub async fn kill_all(sessions: &[Session]) {
     }
 }
 
+/// For want of time: kills what is left of sessions, and waits for nothing.
+pub fn kill_now(sessions: &[Session]) {
+    let table = ProcessTable::read();
+    for session in sessions.iter().filter(|session| session.exit().is_none()) {
+        let members = session.shared.control.members(&table, None);
+        members.into_iter().for_each(|pid| Control::signal_process(pid, Signal::Kill));
+    }
+}
+
 /// A session that is to end, and what became of its processes.
 struct Doomed {
     session: Session,

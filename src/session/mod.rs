@@ -39,7 +39,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 pub use commands::{Command, Evidence};
 pub(crate) use hidden::is_secret_question;
-pub use kill::{KillReport, kill_all};
+pub use kill::{KillReport, kill_all, kill_now};
 pub use masked::MaskedScreen;
 pub use output::Output;
 pub use record::WholeOutput;
