@@ -55,7 +55,13 @@ pub(super) fn inside(name: &str, arguments: &[String], input: Option<&str>) -> O
         name,
         "vim" | "vi" | "nvim" | "ex" | "view" | "gdb" | "psql" | "mysql" | "sqlite3" | "ftp" | "less" | "ed" | "emacs"
     ) {
-        return Some(escapes_to_shell(arguments, input));
+        let mut found = escapes_to_shell(arguments, input);
+        // Editors have a language of their own.
+        let is_call = |text: &&String| {
+            ["system(", "shell-command", "jobstart(", "termopen("].iter().any(|call| text.contains(call))
+        };
+        arguments.iter().filter(is_call).for_each(|code| collect(code, 0, &mut found));
+        return Some(found);
     }
     if !is_language(name) {
         return None;
@@ -145,6 +151,8 @@ fn collect(code: &str, depth: usize, found: &mut Vec<Inner>) {
         "| getline",
         "run(",
         "send ",
+        "jobstart",
+        "termopen",
     ]) || literals
         .iter()
         .any(|literal| matches!(literal.text.as_str(), "child_process" | "node:child_process" | "sh" | "bash" | "os"))
@@ -173,7 +181,7 @@ fn collect(code: &str, depth: usize, found: &mut Vec<Inner>) {
         "file delete",
         "File.delete",
         "removeSync",
-    ]);
+    ]) || calls(&skeleton, "rm");
     let writes = has(&["write", "truncate", "appendFile", "put_contents"])
         || literals.iter().any(|literal| {
             matches!(literal.text.as_str(), "w" | "wb" | "a" | "ab" | "r+b" | "r+" | "wb+" | "w+" | ">" | ">>")
@@ -212,6 +220,10 @@ fn collect(code: &str, depth: usize, found: &mut Vec<Inner>) {
         if removes && !joined {
             found.push(Inner::Vector(vec!["rm".into(), "-rf".into(), text.clone()]));
         }
+        // Perl's way to open a file for writing.
+        if let Some(file) = literal.text.strip_prefix('>').filter(|_| skeleton.contains("open")) {
+            found.push(Inner::Vector(vec!["tee".into(), file.trim_start_matches(['>', ' ']).to_owned()]));
+        }
         if writes {
             found.push(Inner::Vector(vec!["tee".into(), text.clone()]));
         }
@@ -244,6 +256,13 @@ fn collect(code: &str, depth: usize, found: &mut Vec<Inner>) {
             found.push(Inner::Script(rest.split(['\n', ';', ']']).next().unwrap_or("").to_owned()));
         }
     }
+}
+
+/// A function of this very name is called.
+fn calls(skeleton: &str, name: &str) -> bool {
+    skeleton
+        .match_indices(&format!("{name}("))
+        .any(|(at, _)| !skeleton[..at].ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | ':')))
 }
 
 /// The literals of a code, and the code without them. Neighbours that are added to each other are one.

@@ -25,7 +25,8 @@ const READERS: [&str; 78] = [
     "fold", "fmt", "expand", "column", "diff", "cmp", "view", "vim", "vi", "nano", "emacs", "ed", "jq", "yq", "tee",
     "iconv", "pbcopy", "xclip", "xsel", "mail", "sqlite3", "split",
 ];
-const MORE_READERS: [&str; 29] = [
+const MORE_READERS: [&str; 30] = [
+    "ln",
     "type",
     "get-content",
     "gc",
@@ -84,11 +85,11 @@ impl Judge<'_> {
                 operands.get(1..).into_iter().flatten().find_map(|to| self.path(to).write()).map_or(Ok(()), refuse)?;
             }
             "mkfs" | "mke2fs" | "mkswap" | "mkntfs" | "mkdosfs" | "newfs" | "mformat" => {
-                // An image file may be formatted.
-                if any_disk()
+                // An image file may be formatted, and a dry run makes nothing.
+                let is_disk = any_disk()
                     || operands.iter().any(|operand| operand.contains(UNKNOWN))
-                    || name == "mkfs" && has(&["/dev"])
-                {
+                    || name == "mkfs" && has(&["/dev"]);
+                if is_disk && !(name == "newfs" && has(&["-N"])) {
                     return refuse(&DISK_FORMAT);
                 }
             }
@@ -162,8 +163,10 @@ impl Judge<'_> {
                 }
             }
             "kill" => {
+                // The first process takes some signals as a request, in containers above all.
+                let asks = has(&["-HUP", "-USR1", "-USR2", "-WINCH", "-10", "-12"]);
                 let targets = match after_kill_signal(arguments) {
-                    [first, ..] if first == "-1" || first == "1" => true,
+                    [first, ..] if first == "-1" || first == "1" && !asks => true,
                     [] => false,
                     more => more.iter().skip(1).any(|pid| pid == "-1"),
                 };
@@ -177,9 +180,20 @@ impl Judge<'_> {
             {
                 return refuse(&KILL_ALL);
             }
+            "pkill" | "killall"
+                if (short(arguments, 'u') || short(arguments, 'U'))
+                    && matches!(operands.as_slice(), [only] if matches!(only.as_str(), "root" | "0")) =>
+            {
+                return refuse(&KILL_ALL);
+            }
             "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" | "chflags" => {
                 let recursive = has(&["--recursive"]) || short(arguments, 'R');
-                let first = usize::from(operands.first().is_some_and(|mode| !mode.contains('/')));
+                // A mode that takes rights away looks like an option.
+                let is_mode =
+                    |a: &&String| a.len() > 1 && a.starts_with('-') && a[1..].chars().all(|c| "rwxXst".contains(c));
+                let taken = arguments.iter().find(is_mode).filter(|_| name == "chmod");
+                let mode = taken.or(operands.first().copied()).map_or("", String::as_str);
+                let first = usize::from(taken.is_none() && operands.first().is_some_and(|mode| !mode.contains('/')));
                 for operand in operands.iter().skip(first) {
                     let path = self.path(operand);
                     let ends_tree =
@@ -192,7 +206,7 @@ impl Judge<'_> {
                         return refuse(&TREE_RIGHTS);
                     }
                     let closes = matches!(
-                        operands[0].as_str(),
+                        mode,
                         "000"
                             | "0"
                             | "0000"
@@ -211,7 +225,7 @@ impl Judge<'_> {
                     if name == "chmod" && closes && path.removal() == Some(&REMOVE_VITAL) && !path.is_disk() {
                         return refuse(&TREE_RIGHTS);
                     }
-                    if name == "chmod" && closes && operands[0].contains('0') && path.is_system_tree() {
+                    if name == "chmod" && closes && mode.contains('0') && path.is_system_tree() {
                         return refuse(&TREE_RIGHTS);
                     }
                 }
@@ -431,7 +445,10 @@ impl Judge<'_> {
 
     /// Commands that show or copy what they are told to read.
     fn read_operands(&self, name: &str, arguments: &[String]) -> Verdict<()> {
-        if !READERS.contains(&name) && !MORE_READERS.contains(&name) {
+        // Languages that print what they go through.
+        let goes_through = matches!(name, "perl" | "ruby")
+            && arguments.iter().any(|a| matches!(a.as_str(), "-ne" | "-pe" | "-n" | "-p"));
+        if !goes_through && !READERS.contains(&name) && !MORE_READERS.contains(&name) {
             return Ok(());
         }
         // The key that a connection uses is not shown by it.
@@ -467,7 +484,8 @@ impl Judge<'_> {
             [text, after]
         });
         // A copy into a folder of keys shows nothing: the last operand of a copy is where it goes.
-        let is_copy = matches!(name, "cp" | "scp" | "rsync" | "install" | "copy" | "copy-item" | "xcopy" | "robocopy");
+        let is_copy =
+            matches!(name, "ln" | "cp" | "scp" | "rsync" | "install" | "copy" | "copy-item" | "xcopy" | "robocopy");
         let target = is_copy.then(|| uses_key.iter().rfind(|a| !a.starts_with('-'))).flatten();
         for place in places {
             if target.is_some_and(|target| target == place) && uses_key.len() > 1 {

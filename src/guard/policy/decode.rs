@@ -7,6 +7,8 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
+use super::words::PACKED;
+
 /// Takes base64 with and without its padding.
 const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
     .with_decode_padding_mode(DecodePaddingMode::Indifferent)
@@ -198,8 +200,10 @@ pub(super) fn output(name: &str, arguments: &[String], input: Option<&str>) -> O
         "xxd" if arguments.iter().any(|argument| argument.starts_with("-r") || argument.ends_with('r')) => hex(input?),
         "tr" => tr(arguments, input?),
         "sed" => sed(operands().next()?, input?),
+        "gunzip" | "zcat" | "bzcat" | "xzcat" | "zstdcat" | "bunzip2" | "unxz" | "unzstd" => unpacked(input?),
+        "gzip" | "bzip2" | "xz" | "zstd" | "pigz" | "lzma" | "brotli" if decodes(arguments) => unpacked(input?),
         "cut" | "awk" | "grep" | "egrep" | "perl" | "python" | "python3" | "fold" | "fmt" | "column" | "paste"
-        | "xxd" | "base64" | "od" | "gunzip" | "zcat" | "jq" => None,
+        | "xxd" | "base64" | "od" | "jq" => None,
         "which" | "type" | "whereis" => operands().next().cloned(),
         "basename" => operands().next().map(|path| path.rsplit('/').next().unwrap_or("").to_owned()),
         "dirname" => operands().next().map(|path| match path.rsplit_once('/') {
@@ -211,6 +215,11 @@ pub(super) fn output(name: &str, arguments: &[String], input: Option<&str>) -> O
         "seq" | "true" | ":" | "false" | "sleep" | "cd" | "set" | "export" | "shopt" | "unset" => Some(String::new()),
         _ => None,
     }
+}
+
+/// A packed text of the line; what is in it cannot be told here.
+fn unpacked(text: &str) -> Option<String> {
+    (!text.trim().is_empty()).then(|| PACKED.to_string())
 }
 
 /// A decoder was told to decode, and not to encode.

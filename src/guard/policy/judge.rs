@@ -8,12 +8,15 @@ use std::collections::HashMap;
 use super::code;
 use super::commands::NAMED;
 use super::decode::{self, glob_matches};
+use super::finders;
+use super::later::MOST_FILES;
 use super::lexer::Token;
+use super::options;
 use super::shell::{self, Script, Simple, Stage};
 use super::table::*;
 use super::targets::{Cwd, Path, clean};
 use super::user_rules::UserRules;
-use super::words::{DOWNLOADED, UNKNOWN};
+use super::words::{DOWNLOADED, PACKED, UNKNOWN};
 use super::wrappers::{self, Inner, is_assignment};
 use super::{Hit, Verdict};
 
@@ -23,11 +26,6 @@ const MOST_LAYERS: usize = 8;
 const DEEPEST_SCRIPT: usize = 16;
 /// Bytes of words that are resolved for one line: many times what a person types.
 const MOST_WORK: usize = 4 << 20;
-/// Files that every new shell runs.
-const STARTUP_FILES: [&str; 6] = [".bashrc", ".zshrc", ".profile", ".bash_profile", ".zprofile", ".zshenv"];
-/// Files that a line may write and run.
-const MOST_FILES: usize = 32;
-
 /// What a variable holds.
 #[derive(Clone, Debug)]
 pub(super) struct Value {
@@ -68,7 +66,8 @@ pub(super) struct Judge<'p> {
     pub(super) is_prose: bool,
     pub(super) nesting: usize,
     pub(super) aliases: HashMap<String, String>,
-    files: HashMap<String, String>,
+    pub(super) functions: HashMap<String, String>,
+    pub(super) files: HashMap<String, String>,
     depth: usize,
     layers: usize,
     work: usize,
@@ -83,6 +82,7 @@ impl<'p> Judge<'p> {
             is_prose: false,
             nesting: 0,
             aliases: HashMap::new(),
+            functions: HashMap::new(),
             files: HashMap::new(),
             depth: 0,
             layers: 0,
@@ -101,6 +101,10 @@ impl<'p> Judge<'p> {
         self.step(text.len())?;
         if text.trim_start().starts_with(DOWNLOADED) {
             return Err(Found::new(&DOWNLOAD_RUN, "", &[]));
+        }
+        // A text that was packed away in the line itself, only to be run.
+        if text.trim_start().starts_with(PACKED) {
+            return Err(Found::new(&TOO_DEEP, "", &[]));
         }
         if self.depth >= DEEPEST_SCRIPT {
             return Err(Found::new(&TOO_DEEP, "", &[]));
@@ -148,17 +152,20 @@ impl<'p> Judge<'p> {
                 let (input, file) = self.redirects(redirects, input, "")?;
                 let before = is_subshell.then(|| self.cwd.clone());
                 let output = self.script(body, &input)?;
-                self.write_file(file, output.text.as_deref());
+                self.write_file(file, output.text.as_deref())?;
                 if let Some(cwd) = before {
                     self.cwd = cwd;
                 }
                 Ok(output)
             }
-            Stage::Function { name, body } => {
+            Stage::Function { name, body, text } => {
                 if calls(body, name) > 1 {
                     return Err(Found::new(&FORK_BOMB, name, &[]));
                 }
                 self.script(body, &Flow::default())?;
+                if self.functions.len() < MOST_FILES {
+                    self.functions.insert(base_name(name), (*text).to_owned());
+                }
                 Ok(Flow { text: Some(String::new()), is_download: false })
             }
         }
@@ -183,7 +190,7 @@ impl<'p> Judge<'p> {
         let (input, file) = self.redirects(&simple.redirects, input, &first)?;
         if words.is_empty() {
             let text = if assignments > 0 || file.is_some() { Some(String::new()) } else { input.text.clone() };
-            self.write_file(file, text.as_deref());
+            self.write_file(file, text.as_deref())?;
             return Ok(Flow { text, is_download: false });
         }
         // A loop over commands runs each of them.
@@ -199,13 +206,7 @@ impl<'p> Judge<'p> {
             }
         }
         let output = self.command(words, &input)?;
-        if let (Some(file), Some(text)) = (&file, &output.text)
-            && STARTUP_FILES.iter().any(|name| file.ends_with(name))
-        {
-            // The next shell runs it.
-            self.text(text, None)?;
-        }
-        self.write_file(file, output.text.as_deref());
+        self.write_file(file, output.text.as_deref())?;
         Ok(output)
     }
 
@@ -255,6 +256,11 @@ impl<'p> Judge<'p> {
                 let mut items = Vec::new();
                 for token in super::lexer::tokens(array) {
                     if let Token::Word(word) = token {
+                        // `[0]=word` is an element with its place.
+                        let word = match word.strip_prefix('[').and_then(|rest| rest.split_once("]=")) {
+                            Some((_, element)) => element,
+                            None => word,
+                        };
                         items.extend(self.expand(word)?);
                     }
                 }
@@ -269,6 +275,7 @@ impl<'p> Judge<'p> {
             };
         }
         items.truncate(64);
+        self.run_later(name, &items.join(" "))?;
         self.set(name, items);
         Ok(())
     }
@@ -294,15 +301,23 @@ impl<'p> Judge<'p> {
             }
             return Ok(Flow::default());
         }
+        if let Some(text) = self.file(&bare).filter(|_| bare.contains('/')) {
+            self.run_file(&text, &words[1..], input)?;
+        }
         let name = base_name(&bare);
         self.named(&name, &words[1..], input)
     }
 
-    fn named(&mut self, name: &str, arguments: &[String], input: &Flow) -> Verdict<Flow> {
+    pub(super) fn named(&mut self, name: &str, arguments: &[String], input: &Flow) -> Verdict<Flow> {
         self.rules.judge(name, arguments)?;
         if let Some(text) = self.aliases.remove(name) {
             let text = format!("{text} {}", arguments.join(" "));
             self.text(&text, input.text.as_deref())?;
+        }
+        // It is gone while it runs: a function that calls itself is looked at once.
+        if let Some(text) = self.functions.remove(name) {
+            self.call(&text, arguments, input)?;
+            self.functions.insert(name.to_owned(), text);
         }
         if let Some(flow) = self.builtin(name, arguments, input)? {
             return Ok(flow);
@@ -323,8 +338,11 @@ impl<'p> Judge<'p> {
             )?;
             return Ok(Flow::default());
         }
-        if matches!(name, "find" | "gfind" | "fd" | "fdfind") {
-            let (inner, found) = wrappers::find(arguments);
+        if matches!(name, "fd" | "fdfind") {
+            return self.inside(finders::fd(arguments), input);
+        }
+        if matches!(name, "find" | "gfind") {
+            let (inner, found) = finders::find(arguments);
             self.inside(inner, input)?;
             return Ok(Flow { text: Some(found), is_download: false });
         }
@@ -334,7 +352,20 @@ impl<'p> Judge<'p> {
             let path = clean(folder, &self.cwd);
             self.cwd = if path.is_absolute { Cwd::At(path.names) } else { Cwd::Somewhere };
         }
-        if let Some(inner) = wrappers::inner(name, arguments, input.text.as_deref()) {
+        if matches!(name, "env" | "sudo" | "doas") {
+            for (name, value) in arguments.iter().filter_map(|argument| argument.split_once('=')) {
+                self.run_later(name, value)?;
+            }
+        }
+        if matches!(name, "tee" | "sponge" | "cp" | "mv" | "install") {
+            self.copy_known(name, arguments, input)?;
+        }
+        for command in options::commands(name, arguments, input.text.as_deref()) {
+            self.inside(vec![command], &Flow::default())?;
+        }
+        let listed = matches!(name, "xargs" | "gxargs").then(|| wrappers::argument_file(arguments)).flatten();
+        let listed = listed.and_then(|file| self.file(file));
+        if let Some(inner) = wrappers::inner(name, arguments, listed.as_deref().or(input.text.as_deref())) {
             return self.inside(inner, input);
         }
         if let Some(inner) = code::inside(name, arguments, input.text.as_deref()) {
@@ -398,29 +429,6 @@ impl<'p> Judge<'p> {
             return Err(Found::new(&REVERSE_SHELL, name, arguments));
         }
         Ok(())
-    }
-
-    /// The text of a file that the line wrote.
-    pub(super) fn file(&self, path: &str) -> Option<String> {
-        self.files.get(path.trim_start_matches("./")).cloned()
-    }
-
-    fn write_file(&mut self, file: Option<String>, text: Option<&str>) {
-        if let (Some(file), Some(text)) = (file, text)
-            && self.files.len() < MOST_FILES
-        {
-            let known = self.files.entry(file.trim_start_matches("./").to_owned()).or_default();
-            if known.len() + text.len() < 1 << 16 {
-                known.push_str(text);
-            }
-        }
-    }
-
-    /// A name under which the output of a process substitution can be read.
-    pub(super) fn pretend_file(&mut self, output: Option<String>) -> String {
-        let name = format!("/dev/fd/{}", 63 + self.files.len());
-        self.write_file(Some(name.clone()), output.as_deref());
-        name
     }
 
     /// The directory that the line has gone to.

@@ -2,7 +2,7 @@
 //!
 //! A guard rail against honest mistakes and careless generation, not a wall: whoever has a shell can always do harm in
 //! a way that no reader of lines foresees. The line is cut into commands (`shell`, `lexer`), its words are resolved
-//! (`words`, `decode`), wrappers are peeled (`wrappers`, `code`), and what is left is compared with the table
+//! (`words`, `decode`), wrappers are peeled (`wrappers`, `options`, `code`), and what is left is compared with the table
 //! (`commands`, `targets`, `table`). `windows` does the same for `cmd` and PowerShell. Nothing is ever run, and the
 //! cost is bounded before any recursion.
 
@@ -10,9 +10,12 @@ mod code;
 #[expect(clippy::collapsible_match, reason = "an arm names the command, its body the arguments")]
 mod commands;
 mod decode;
+mod finders;
 mod judge;
+mod later;
 #[expect(clippy::collapsible_match, reason = "closing a bracket changes the stack: no condition for an arm")]
 mod lexer;
+mod options;
 mod prose;
 mod shell;
 mod shells;

@@ -30,8 +30,8 @@ pub(super) enum Stage<'a> {
     Simple(Simple<'a>),
     /// A subshell, a group or the body of a loop, and what is redirected into it.
     Group { body: Script<'a>, redirects: Vec<Token<'a>>, is_subshell: bool },
-    /// A function: its name and body.
-    Function { name: &'a str, body: Script<'a> },
+    /// A function: its name and body, read and as it is written.
+    Function { name: &'a str, body: Script<'a>, text: &'a str },
 }
 
 /// A command as it is written.
@@ -223,8 +223,9 @@ fn stage<'a>(node: Node<'_>, text: &'a str) -> Option<Vec<Stage<'a>>> {
         "function_definition" => {
             let name = node.child_by_field_name("name").map_or("", |name| slice(name, text));
             let mut body = Script::default();
-            walk(node.child_by_field_name("body")?, text, &mut body)?;
-            vec![Stage::Function { name, body }]
+            let inside = node.child_by_field_name("body")?;
+            walk(inside, text, &mut body)?;
+            vec![Stage::Function { name, body, text: slice(inside, text) }]
         }
         "comment" => Vec::new(),
         // A test or a sum runs nothing but the substitutions in it.

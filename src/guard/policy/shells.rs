@@ -165,6 +165,6 @@ impl Judge<'_> {
 }
 
 /// Names under which a command reads its own input.
-fn is_input(file: &str) -> bool {
+pub(super) fn is_input(file: &str) -> bool {
     matches!(file, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
 }

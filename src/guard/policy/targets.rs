@@ -118,6 +118,10 @@ pub(super) fn clean(path: &str, cwd: &Cwd) -> Path {
             name => clean.names.push(name.to_owned()),
         }
     }
+    // The root as a process sees it.
+    if clean.is_absolute && matches!(clean.names.as_slice(), [proc, _, root, ..] if proc == "proc" && root == "root") {
+        clean.names.drain(..3);
+    }
     clean
 }
 
@@ -187,7 +191,9 @@ impl Path {
         first == "dev"
             && self.is_absolute
             && !HARMLESS_DEVICES.contains(&device.as_str())
-            && (DISKS.iter().any(|start| device.starts_with(start)) || device.starts_with(UNKNOWN))
+            && (DISKS.iter().any(|start| device.starts_with(start))
+                || device.starts_with(UNKNOWN)
+                || is_bsd_disk(device))
     }
 
     /// The rule under which this may not be written to.
@@ -206,6 +212,8 @@ impl Path {
             ["etc", file] if ACCOUNTS.contains(file) => Some(&ACCOUNT_FILES),
             ["etc", "sudoers.d", ..] => Some(&ACCOUNT_FILES),
             ["proc", "sysrq-trigger"] => Some(&KERNEL),
+            ["sys", "power", "state" | "disk"] => Some(&POWER),
+            ["sys", "block", _, "device", "delete"] => Some(&DISK_ERASE),
             ["sys", "firmware", "efi", ..] => Some(&BOOT_SETTINGS),
             ["etc", "fstab" | "ld.so.preload" | "inittab" | "crypttab"] => Some(&WRITE_VITAL),
             ["etc", _] | ["boot"] | ["dev", ..] => None,
@@ -296,6 +304,12 @@ impl Path {
         }
         None
     }
+}
+
+/// `ada0p2`, `da1`: a short name, a number and perhaps a part of it.
+fn is_bsd_disk(device: &str) -> bool {
+    let rest = ["ada", "nda", "nvd", "da", "wd"].iter().find_map(|start| device.strip_prefix(start));
+    rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// The name that a pattern is likely to be meant for.

@@ -81,6 +81,52 @@ fn commands_in_a_row_are_all_seen() {
     }
 }
 
+/// Ways in which a line comes to run something else than its words: each with a neighbour that does no harm.
+#[test]
+fn what_a_line_runs_by_a_detour_is_judged() {
+    for (blocked, passed) in [
+        ("echo 'rm -rf /' > x; chmod +x x; ./x", "echo 'rm -rf out' > x; chmod +x x; ./x"),
+        ("echo reboot | tee r.sh; sh r.sh", "echo 'make test' | tee r.sh; sh r.sh"),
+        ("cp /dev/stdin k.sh <<< reboot; sh k.sh", "cp /dev/stdin k.sh <<< ls; sh k.sh"),
+        ("d() { rm -rf \"$1\"; }; d /", "d() { rm -rf \"$1\"; }; d ./out"),
+        ("run() { \"$@\"; }; run reboot", "run() { \"$@\"; }; run make"),
+        ("PAGER='rm -rf ~' man ls", "PAGER='less -R' man ls"),
+        ("env EDITOR=reboot crontab -e", "env EDITOR=vim crontab -e"),
+        ("export PS1='$(reboot)'", "export PS1='$(git branch --show-current) $ '"),
+        ("tar cf x y --checkpoint-action=exec=reboot", "tar cf x y --checkpoint-action=dot"),
+        ("tar xf a.tar --to-command='rm -rf /'", "tar xf a.tar --to-command='wc -c'"),
+        ("rsync -e 'sh -c reboot' a h:b", "rsync -e 'ssh -p 22' a h:b"),
+        ("ssh -o ProxyCommand='reboot' h", "ssh -o ProxyCommand='ssh -W %h:%p b' h"),
+        ("git config alias.z '!reboot'", "git config alias.up '!git fetch'"),
+        ("make --eval 'x:;rm -rf /' x", "make --eval 'x:;rm -rf out' x"),
+        ("sed '1e reboot' f", "sed '1s/reboot/e/' f"),
+        ("sed 's/x/reboot/e' f", "sed 's/x/reboot/g' f"),
+        ("fd . / -x rm -rf", "fd -t d target -x rm -rf"),
+        ("xargs -a <(echo /) rm -rf", "xargs -a <(echo out) rm -rf"),
+        ("echo 'rm -rf /' | xargs -0 bash -c", "echo 'rm -rf out' | xargs -0 bash -c"),
+        ("echo H4sIAAAA | base64 -d | gunzip | sh", "echo H4sIAAAA | base64 -d | gunzip | wc"),
+        ("x=/etc/y; rm -rf ${x%/*}", "x=/srv/y/z; rm -rf ${x%/*}"),
+        ("rm -rf ${HOME:-/srv/x}", "rm -rf ${OUT:-./out}"),
+        ("a=([0]=rm [1]=-rf [2]=/); \"${a[@]}\"", "a=([0]=rm [1]=-rf [2]=out); \"${a[@]}\""),
+        ("docker run --mount type=bind,source=/,target=/h a rm -rf /h/etc", "docker run -v /srv/h:/h a rm -rf /h/hh"),
+        ("bwrap --bind / / rm -rf /", "bwrap --ro-bind / / --dev /dev ls"),
+        ("nix-shell -p x --run reboot", "nix-shell -p x --run make"),
+        ("rm -rf /proc/self/root/etc", "ls /proc/self/root/etc"),
+        ("echo mem > /sys/power/state", "cat /sys/power/state"),
+        ("echo reboot >> ~/.bash_logout", "echo clear >> ~/.bash_logout"),
+        ("chmod -x /bin/chmod", "chmod -x ./tool"),
+        ("pkill -9 -u root", "pkill -9 -u root dockerd"),
+        ("kill -9 1", "kill -USR2 1"),
+        ("newfs /dev/ada0p2", "newfs -N /dev/ada0p2"),
+        ("perl -ne print ~/.ssh/id_rsa", "perl -ne print notes.txt"),
+        ("forfiles /P C:\\Users /C \"cmd /c del @file\"", "forfiles /P C:\\logs /M *.log /C \"cmd /c del @file\""),
+    ] {
+        let policy = Policy::default();
+        assert!(verdict(&policy, blocked).is_some(), "{blocked} passed");
+        assert_eq!(verdict(&policy, passed).map(|refusal| refusal.rule), None, "{passed}");
+    }
+}
+
 #[test]
 fn every_rule_has_a_name_of_its_own_and_something_to_say() {
     for (index, rule) in RULES.iter().enumerate() {

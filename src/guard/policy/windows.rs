@@ -151,8 +151,14 @@ impl Reader<'_, '_> {
                         .iter()
                         .position(|word| word.eq_ignore_ascii_case("/p"))
                         .and_then(|at| arguments.get(at + 1));
-                    let inner =
-                        inner.trim_matches('"').replace("@path", from.map_or("x", |from| from)).replace("@file", "x");
+                    // A file of the folder, whichever its pattern lets through.
+                    let mask = arguments
+                        .iter()
+                        .position(|word| word.eq_ignore_ascii_case("/m"))
+                        .and_then(|at| arguments.get(at + 1))
+                        .map_or("*", String::as_str);
+                    let file = from.map_or("x".to_owned(), |from| format!("{}\\{mask}", from.trim_end_matches('\\')));
+                    let inner = inner.trim_matches('"').replace("@path", &file).replace("@file", &file);
                     return self.text(&inner);
                 }
             }
@@ -223,6 +229,7 @@ impl Reader<'_, '_> {
                 }
             }
             "stop-computer" | "restart-computer" => return refuse(&POWER),
+            "psshutdown" | "psshutdown64" if !is(&["-a", "/?", "-?"]) => return refuse(&POWER),
             "reg" => self.registry(&arguments)?,
             "vssadmin" if is(&["delete", "resize"]) => return refuse(&BACKUPS),
             "wbadmin" if is(&["delete"]) || is(&["disable"]) => return refuse(&BACKUPS),

@@ -17,6 +17,8 @@ pub(super) const UNKNOWN: char = '\u{f8f0}';
 pub(super) const HOME: char = '\u{f8f1}';
 /// The output of a download, where those may not be run.
 pub(super) const DOWNLOADED: char = '\u{f8f3}';
+/// A text of the line that was unpacked by a program: nobody but that program can read it.
+pub(super) const PACKED: char = '\u{f8f4}';
 /// Where an unquoted expansion separates words.
 const SPLIT: char = '\u{f8f2}';
 /// The marks above.
@@ -113,7 +115,7 @@ impl Judge<'_> {
                 '<' | '>' if rest.starts_with('(') => {
                     let end = closing(raw, at + 2, '(');
                     let output = self.text(&raw[at + 2..end], None)?;
-                    append(&mut texts, &self.pretend_file(output));
+                    append(&mut texts, &self.pretend_file(output)?);
                     at = (end + 1).min(raw.len());
                 }
                 _ => {
@@ -271,7 +273,8 @@ impl Judge<'_> {
         if operation.is_empty() || name == "IFS" {
             return Ok(values);
         }
-        let is_set = self.vars.contains_key(name) && values.iter().any(|value| !value.is_empty());
+        // Those that every session has are set.
+        let is_set = is_path || self.vars.contains_key(name) && values.iter().any(|value| !value.is_empty());
         let is_unknown = values.iter().any(|value| value.contains(UNKNOWN));
         let plain = operation.strip_prefix(':').unwrap_or(operation);
         if let Some(other) = plain.strip_prefix(['-', '=']) {
@@ -293,10 +296,10 @@ impl Judge<'_> {
             let keeps = operation.starts_with(['%', '#']) && !operation.contains(['*', '?', '[']);
             return Ok(if keeps { values } else { vec![UNKNOWN.to_string()] });
         }
-        let operand = match operation.find(|c: char| !matches!(c, '#' | '%' | '/' | '^' | ',' | ':' | '@')) {
-            Some(at) => self.quoted_or_plain(&operation[at..])?,
-            None => String::new(),
-        };
+        // The sign stands once or twice; what follows it may begin with any character.
+        let sign = operation.chars().next().unwrap_or(' ');
+        let width = if matches!(sign, '#' | '%' | '/' | '^' | ',') && operation[1..].starts_with(sign) { 2 } else { 1 };
+        let operand = self.quoted_or_plain(operation.get(width..).unwrap_or(""))?;
         Ok(values.iter().map(|value| operate(value, operation, &operand)).collect())
     }
 
@@ -357,6 +360,8 @@ fn operate(value: &str, operation: &str, operand: &str) -> String {
         }
         '^' => value.to_uppercase(),
         ',' => value.to_lowercase(),
+        '@' if operand == "U" => value.to_uppercase(),
+        '@' if operand == "L" => value.to_lowercase(),
         _ => value.to_owned(),
     }
 }

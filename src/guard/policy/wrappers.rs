@@ -2,7 +2,6 @@
 //!
 //! Owns the options of the wrappers and nothing else. One layer is peeled at a time; the judge counts them.
 
-use super::targets::is_everything;
 use super::words::{HOME, UNKNOWN};
 
 /// What a wrapper runs.
@@ -51,6 +50,12 @@ fn prefix_of(name: &str) -> Option<Prefix> {
         }
         "strace" | "ltrace" => prefix("oepsuEaPIbXnlxS", &["output", "trace"], 0),
         "nsenter" => prefix("tSG", &["target", "setuid", "setgid"], 0),
+        "sshpass" => prefix("pfd", &[], 0),
+        "prlimit" => prefix("p", &["pid"], 0),
+        "faketime" | "chpst" | "s6-setuidgid" | "runcon" => prefix("ugUnm", &[], 1),
+        "tini" | "dumb-init" | "catatonit" | "pipenv" | "rbenv" | "pyenv" | "op" | "chamber" | "aws-vault" => {
+            prefix("", &[], 0)
+        }
         "cgexec" => prefix("g", &[], 0),
         "proot" => prefix("rbwq", &[], 0),
         "pkexec" => prefix("", &["user"], 0),
@@ -135,6 +140,9 @@ pub(super) fn inner(name: &str, arguments: &[String], input: Option<&str>) -> Op
             let at = arguments.iter().position(|argument| is_verb(argument))?;
             let rest = &arguments[at + 1..];
             let rest = &rest[rest.iter().take_while(|argument| argument.starts_with('-')).count()..];
+            // What is run comes behind the dashes; before them is where it comes from.
+            let dashes = rest.iter().position(|argument| argument == "--").filter(|_| name == "nix");
+            let rest = dashes.map_or(rest, |at| &rest[at + 1..]);
             match rest {
                 [only] => vec![Inner::Script(only.clone())],
                 rest => vec![Inner::Vector(rest.to_vec())],
@@ -155,6 +163,28 @@ pub(super) fn inner(name: &str, arguments: &[String], input: Option<&str>) -> Op
             following_folded(arguments, "/tr").map(|text| Inner::Script(text.to_owned())).into_iter().collect()
         }
         "osascript" => osascript(arguments),
+        "nix-shell" => ["--run", "--command"]
+            .iter()
+            .find_map(|option| following(arguments, option))
+            .map(|text| Inner::Script(text.to_owned()))
+            .into_iter()
+            .collect(),
+        // What stands behind the dashes is for a shell.
+        "capsh" => {
+            let at = arguments.iter().position(|argument| argument == "--")?;
+            let shell = std::iter::once("bash".to_owned());
+            vec![Inner::Vector(shell.chain(arguments[at + 1..].iter().cloned()).collect())]
+        }
+        "bwrap" => vec![Inner::Vector(sandboxed(arguments).to_vec())],
+        "ip" => {
+            let at = arguments.iter().position(|argument| argument == "exec")?;
+            vec![Inner::Vector(arguments.get(at + 2..).unwrap_or_default().to_vec())]
+        }
+        "hyperfine" | "concurrently" => arguments
+            .iter()
+            .filter(|argument| !argument.starts_with('-'))
+            .map(|text| Inner::Script(text.clone()))
+            .collect(),
         _ => return None,
     })
 }
@@ -218,8 +248,17 @@ fn prefixed(name: &str, arguments: &[String], prefix: &Prefix) -> Vec<Inner> {
         rest = more;
     }
     let rest = rest.get(prefix.operands..).unwrap_or_default();
+    let rest = if name == "setarch" { after_options(rest, "", &[]) } else { rest };
     let rest = match rest.first().map(String::as_str) {
-        Some("exec") if matches!(name, "mise" | "direnv" | "asdf" | "doppler") => &rest[1..],
+        Some("exec" | "run")
+            if matches!(name, "mise" | "direnv" | "asdf" | "doppler" | "pipenv" | "op" | "rbenv" | "pyenv") =>
+        {
+            after_options(&rest[1..], "", &[])
+        }
+        // What stands between the verb and the command is the name of a store.
+        Some("exec") if matches!(name, "chamber" | "aws-vault") => {
+            rest.iter().position(|word| word == "--").map_or(&[][..], |at| &rest[at..])
+        }
         _ => rest,
     };
     let rest = if rest.first().is_some_and(|word| word == "--") { &rest[1..] } else { rest };
@@ -280,6 +319,28 @@ fn switch_user(name: &str, arguments: &[String]) -> Vec<Inner> {
     }
 }
 
+/// The file that `xargs` reads instead of its input.
+pub(super) fn argument_file(arguments: &[String]) -> Option<&str> {
+    let attached = arguments.iter().find_map(|argument| argument.strip_prefix("--arg-file="));
+    attached.or_else(|| ["-a", "--arg-file"].iter().find_map(|option| following(arguments, option)))
+}
+
+/// The command behind the options of `bwrap`, which take none, one or two values.
+fn sandboxed(arguments: &[String]) -> &[String] {
+    let mut at = 0;
+    while let Some(option) = arguments.get(at).and_then(|argument| argument.strip_prefix("--")) {
+        at += match option {
+            "" => return &arguments[at + 1..],
+            "bind" | "bind-try" | "dev-bind" | "dev-bind-try" | "ro-bind" | "ro-bind-try" | "setenv" | "symlink"
+            | "file" | "bind-data" | "ro-bind-data" | "chmod" => 3,
+            _ if option.starts_with("unshare") || option.starts_with("share") => 1,
+            "die-with-parent" | "new-session" | "clearenv" | "as-pid-1" => 1,
+            _ => 2,
+        };
+    }
+    arguments.get(at..).unwrap_or_default()
+}
+
 /// The command of `xargs` with what it reads as its arguments.
 fn xargs(arguments: &[String], input: Option<&str>) -> Vec<String> {
     let replaced = arguments.iter().enumerate().find_map(|(at, argument)| {
@@ -292,7 +353,11 @@ fn xargs(arguments: &[String], input: Option<&str>) -> Vec<String> {
         "InLPsdEa",
         &["max-args", "max-procs", "max-lines", "delimiter", "arg-file", "max-chars"],
     );
-    let fields = || input.unwrap_or("").split([' ', '\n', '\t', '\0']).filter(|field| !field.is_empty()).take(64);
+    // With a separator of its own, a blank is a character like any other.
+    let is_whole =
+        arguments.iter().any(|a| a == "-0" || a == "--null" || a.starts_with("-d") || a.starts_with("--delim"));
+    let separators: &[char] = if is_whole { &['\n', '\0'] } else { &[' ', '\n', '\t', '\0'] };
+    let fields = || input.unwrap_or("").split(separators).filter(|field| !field.is_empty()).take(64);
     match (replaced, input) {
         (Some(mark), Some(text)) => {
             let line = text.trim_matches(['\n', '\0', ' ']);
@@ -409,11 +474,14 @@ fn container(name: &str, arguments: &[String]) -> Vec<Inner> {
             let to = to.split(':').next().unwrap_or("").trim_end_matches('/').to_owned();
             if (from.starts_with('/') || from.starts_with(HOME)) && to.len() > 1 {
                 let from = from.trim_end_matches('/');
-                command = command
-                    .iter()
-                    .map(|word| word.replace(&to, from))
-                    .map(|word| if word.is_empty() { "/".into() } else { word })
-                    .collect();
+                let outside = |word: &String| match word.strip_prefix(&to) {
+                    Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{from}{rest}"),
+                    // In a script for a shell it stands somewhere.
+                    _ if word.contains(' ') => word.replace(&to, from),
+                    _ => word.clone(),
+                };
+                command =
+                    command.iter().map(outside).map(|word| if word.is_empty() { "/".into() } else { word }).collect();
             }
         }
     }
@@ -481,56 +549,4 @@ fn osascript(arguments: &[String]) -> Vec<Inner> {
     let scripts = arguments.iter().filter_map(|text| text.split_once("do shell script"));
     let quoted = scripts.filter_map(|(_, rest)| rest.split('"').nth(1));
     quoted.map(|text| Inner::Script(text.replace("\\\"", "\""))).collect()
-}
-
-/// What `find` does to what it finds.
-pub(super) fn find(arguments: &[String]) -> (Vec<Inner>, String) {
-    let starts = arguments
-        .iter()
-        .position(|a| a.starts_with('-') && !matches!(a.as_str(), "-L" | "-H" | "-P") || a == "(" || a == "!");
-    let (paths, tests) = arguments.split_at(starts.unwrap_or(arguments.len()));
-    let paths: Vec<&str> = paths.iter().map(String::as_str).filter(|path| !path.starts_with('-')).collect();
-    let paths = if paths.is_empty() { vec!["."] } else { paths };
-    let mut narrow = None;
-    for (at, test) in tests.iter().enumerate() {
-        let is_negated = at > 0 && matches!(tests[at - 1].as_str(), "!" | "-not");
-        let by_name =
-            matches!(test.as_str(), "-name" | "-iname" | "-path" | "-ipath" | "-wholename" | "-regex" | "-iregex");
-        if by_name && !is_negated {
-            let pattern = tests.get(at + 1).map_or("", String::as_str);
-            if !is_everything(pattern) {
-                narrow = Some(pattern.rsplit('/').next().unwrap_or("").to_owned());
-            }
-        }
-        if matches!(test.as_str(), "-empty" | "-xtype" | "-inum") {
-            narrow = Some(UNKNOWN.to_string());
-        }
-    }
-    let found: Vec<String> = paths
-        .iter()
-        .map(|path| match &narrow {
-            Some(pattern) => format!("{path}/{UNKNOWN}x/{UNKNOWN}/{pattern}"),
-            None => format!("{path}/*"),
-        })
-        .collect();
-    let mut inner = Vec::new();
-    for (at, test) in tests.iter().enumerate() {
-        match test.as_str() {
-            "-delete" => inner.push(Inner::Vector([vec!["rm".to_owned(), "-rf".to_owned()], found.clone()].concat())),
-            "-exec" | "-execdir" | "-ok" | "-okdir" => {
-                let rest = &tests[at + 1..];
-                let end = rest.iter().position(|word| matches!(word.as_str(), ";" | "+" | "\\;")).unwrap_or(rest.len());
-                let mut words = Vec::new();
-                for word in &rest[..end] {
-                    match word.as_str() {
-                        "{}" => words.extend(found.iter().cloned()),
-                        word => words.push(word.replace("{}", &found[0])),
-                    }
-                }
-                inner.push(Inner::Vector(words));
-            }
-            _ => {}
-        }
-    }
-    (inner, found.join("\n"))
 }

@@ -16,6 +16,8 @@ use super::words::ends_with;
 
 /// Longest name, in bytes.
 const LONGEST_NAME: usize = 80;
+/// Longest end of a sentence that tells a password.
+const LONGEST_SENTENCE: usize = 160;
 /// Spaces between a name, its sign and its value.
 const WIDEST_GAP: usize = 64;
 
@@ -71,7 +73,7 @@ pub(super) fn find(scan: &mut Scan<'_>, hit: Range<usize>) {
     }
     let start = first + text[first..end].iter().take_while(|&&byte| b"-.".contains(&byte)).count();
     let end = end - text[start..end].iter().rev().take_while(|&&byte| b"-.".contains(&byte)).count();
-    if !may_be_tied(text, end) {
+    if hide_told(scan, start, end) || !may_be_tied(text, end) {
         return;
     }
     let Some(name) = judge_with_word_before(scan, start, end) else { return };
@@ -92,8 +94,15 @@ pub(super) fn find(scan: &mut Scan<'_>, hit: Range<usize>) {
     if is_lone_key && form == Form::Equals && !(start > 0 && b"?&".contains(&text[start - 1])) {
         return;
     }
+    if !value.is_quoted && scan.bare.is_crowded() {
+        return scan.hide(value.range, scan.mask());
+    }
     let is_short_word = start + 4 >= end && form == Form::Colon && !value.is_quoted && name.group == Group::Password;
     if is_short_word || !hides(name, form, &value, text) {
+        return;
+    }
+    // `--secret id=name,src=file` of container builders names a file.
+    if form == Form::Option && name.group == Group::Secret && text[value.range.clone()].starts_with(b"id=") {
         return;
     }
     // The key that signs is told by its id.
@@ -102,6 +111,25 @@ pub(super) fn find(scan: &mut Scan<'_>, hit: Range<usize>) {
     }
     let (range, mask) = mask(text, start..end, name.group, form, &value);
     scan.hide(range, mask);
+}
+
+/// `Use the following password to go on:`, and the value alone on a line below. False when the line says more.
+fn hide_told(scan: &mut Scan<'_>, start: usize, end: usize) -> bool {
+    let text = scan.text;
+    if text.get(end) != Some(&b' ') || !text[start..end].eq_ignore_ascii_case(b"password") {
+        return false;
+    }
+    let near = &text[end..text.len().min(end + LONGEST_SENTENCE)];
+    let line = &near[..memchr::memchr2(b'\n', b'\r', near).unwrap_or(near.len())];
+    if !line.ends_with(b":") || line.iter().filter(|byte| **byte == b' ').count() < 3 {
+        return false;
+    }
+    let gap = text[end + line.len()..].iter().take(8).take_while(|byte| byte.is_ascii_whitespace()).count();
+    match end + line.len() + gap {
+        at if at < text.len() => hide_line(scan, at),
+        _ => scan.carry.wants_value = true,
+    }
+    true
 }
 
 /// A quick look at what follows a name, before the name is judged: most of them are words of a sentence or of code.
@@ -118,8 +146,9 @@ fn may_be_tied(text: &[u8], end: usize) -> bool {
                 first => matches!(first, Some(b'=' | b':' | b'|' | b'?' | b'+' | b'"' | b'\'' | 0xe2)),
             };
             let is_typed = || memchr::memchr(b'=', &rest[..rest.len().min(24)]).is_some();
-            let word = rest.iter().take(32).take_while(|byte| !byte.is_ascii_whitespace());
-            is_said || is_typed() || has_value_sign(word)
+            let word = &rest[..rest.iter().take(32).take_while(|byte| !byte.is_ascii_whitespace()).count()];
+            let is_mixed = || word.windows(2).any(|two| two[0].is_ascii_lowercase() && two[1].is_ascii_uppercase());
+            is_said || is_typed() || has_value_sign(word.iter()) || is_mixed()
         }
         Some(byte) => matches!(
             byte,

@@ -188,8 +188,10 @@ pub(super) fn find_encoded(scan: &mut Scan<'_>, hit: Range<usize>) {
     let rest = &scan.text[hit.start..];
     let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
     let head = &rest[..rest.iter().take(80).take_while(is_part).count() / 4 * 4];
-    let is_key =
-        STANDARD_NO_PAD.decode(head).is_ok_and(|decoded| memchr::memmem::find(&decoded, b"PRIVATE KEY").is_some());
+    let mut decoded = [0; 60];
+    let is_key = STANDARD_NO_PAD
+        .decode_slice(head, &mut decoded)
+        .is_ok_and(|length| memchr::memmem::find(&decoded[..length], b"PRIVATE KEY").is_some());
     if is_key {
         let length = rest.iter().take_while(is_part).count();
         scan.hide(hit.start..hit.start + length, scan.mask());

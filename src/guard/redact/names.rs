@@ -67,6 +67,7 @@ static NEUTRAL: Words = Words::new(&[
     "default",
     "hex",
     "env",
+    "base",
 ]);
 
 /// What follows a secret word and makes it the name of something about secrets.
@@ -215,6 +216,7 @@ static OPEN_KEYS: Words = Words::new(&[
     "known",
     "signed",
     "socket",
+    "restore",
 ]);
 
 /// What stands before `key` and makes it one.
@@ -381,6 +383,7 @@ fn word(segment: &[u8]) -> Option<Group> {
         "keypass",
         "storepass",
         "rootpw",
+        "psk",
     ]);
     static SECRETS: Words = Words::new(&["secrets", "credential", "credentials", "creds", "cred"]);
     static PERHAPS: Words =
@@ -410,7 +413,7 @@ fn word(segment: &[u8]) -> Option<Group> {
         b's' if ends(&["authkeys"]) => Group::Key,
         b'y' if segment.eq_ignore_ascii_case(b"key") => Group::AnyKey,
         b'y' if ends(&["key"]) && ends(&KEYS) => Group::Key,
-        b'd' | b's' | b'w' if PASSWORDS.has(segment) => Group::Password,
+        b'd' | b'k' | b's' | b'w' if PASSWORDS.has(segment) => Group::Password,
         b'd' | b's' | b'l' if SECRETS.has(segment) => Group::Secret,
         _ if PERHAPS.has(segment) => Group::Perhaps,
         _ => return None,

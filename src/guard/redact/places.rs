@@ -100,7 +100,7 @@ pub(super) fn find_authorization(scan: &mut Scan<'_>, hit: Range<usize>) {
     let is_scheme = SCHEMES.has(first);
     let gap = text[at + word..].iter().take(4).take_while(|byte| **byte == b' ').count();
     if !is_scheme || gap == 0 {
-        if values::kind(first) == Kind::Random {
+        if scan.credentials.is_crowded() || values::kind(first) == Kind::Random {
             scan.hide(at..at + word, "[REDACTED_TOKEN]");
         }
         return;

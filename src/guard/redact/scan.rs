@@ -40,15 +40,27 @@ pub(super) struct Carry {
 
 /// A stretch that ends at the same place from wherever in it one begins.
 #[derive(Debug, Default)]
-pub(super) struct Run(Range<usize>);
+pub(super) struct Run {
+    range: Range<usize>,
+    judged: usize,
+}
+
+/// Values that begin in one stretch and are judged each for itself. More of them are made to cost time.
+const MOST_JUDGED: usize = 16;
 
 impl Run {
     /// The end of the stretch at a place; it is looked for only if the place is not in the one that is known.
     pub(super) fn end(&mut self, at: usize, length: impl FnOnce() -> usize) -> usize {
-        if !self.0.contains(&at) {
-            self.0 = at..at + length();
+        if !self.range.contains(&at) {
+            *self = Self { range: at..at + length(), judged: 0 };
         }
-        self.0.end
+        self.range.end
+    }
+
+    /// Counts a value of the stretch that was judged. True when there are too many: then the rest is hidden unread.
+    pub(super) fn is_crowded(&mut self) -> bool {
+        self.judged += 1;
+        self.judged > MOST_JUDGED
     }
 }
 
@@ -183,6 +195,11 @@ impl<'a> Scan<'a> {
         if self.rule.is_judged && values::kind(&self.text[range.clone()]) == values::Kind::Harmless {
             return;
         }
+        // The very first patterns hide whatever fits them.
+        let is_first = matches!(self.rule.id, "sk-key" | "github-token");
+        if !is_first && values::is_filled_in(&self.text[range.clone()]) {
+            return;
+        }
         let has_group = self.rule.has_group;
         let covered = if has_group { &mut self.groups_covered } else { &mut self.tokens_covered };
         if range.start < *covered {
@@ -201,6 +218,9 @@ impl<'a> Scan<'a> {
         }
         if std::mem::take(&mut self.carry.wants_value) {
             self.rule = RULES.iter().find(|rule| rule.id == "assignment").unwrap_or(&RULES[0]);
+            // An empty line may stand between.
+            let is_empty = self.text.iter().all(u8::is_ascii_whitespace);
+            self.carry.wants_value = is_empty && !self.text.is_empty();
             assign::hide_line(self, 0);
         }
     }

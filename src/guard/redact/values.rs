@@ -15,6 +15,9 @@ const SHORTEST_RANDOM: usize = 8;
 /// Shorter values are random only with some doubt.
 const SHORTEST_VERY_RANDOM: usize = 16;
 
+/// So many of the same letters are no token.
+const FILLED_IN: usize = 12;
+
 /// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -232,6 +235,12 @@ impl<'a> Looked<'a> {
         (value.len() < 24 && has(HAS_DOT | HAS_WIDE) && is_elided())
             || (!self.is_very_random() && may_hold() && PLACEHOLDER.is_match(value))
     }
+}
+
+/// A token of a document: it ends with one sign again and again, where a token has anything but that.
+pub(super) fn is_filled_in(token: &[u8]) -> bool {
+    let Some((end, &[.., last])) = token.last_chunk::<FILLED_IN>().map(|end| (end, end)) else { return false };
+    matches!(last, b'x' | b'X' | b'*') && end.iter().all(|byte| *byte == last)
 }
 
 /// Hexadecimal digits only, or a UUID: what digests and ids are.

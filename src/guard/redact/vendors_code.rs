@@ -55,7 +55,7 @@ pub(super) static RULES: &[Rule] = &[
             "sgp_",
             "cog_",
             "ctx7sk-",
-            "key_live_",
+            "key_",
             "app-",
             "vck_",
             "fc-",
@@ -63,7 +63,7 @@ pub(super) static RULES: &[Rule] = &[
             "exa_",
         ],
         Token(
-            r"(?:gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{60,}|pplx-[A-Za-z0-9]{40,}|nvapi-[\w-]{50,}|r8_[A-Za-z0-9]{32,}|(?:hf|api_org)_[A-Za-z0-9]{30,}|tgp_v1_[\w-]{30,}|pcsk_[\w-]{40,}|tvly-(?:dev-|prod-)?[A-Za-z0-9]{24,}|jina_[\w-]{40,}|csk-[a-z0-9]{40,}|lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}|fw_[A-Za-z0-9]{22,}|sk_[0-9a-f]{40,}|e2b_[0-9a-f]{40}|apify_api_[A-Za-z0-9]{30,}|sgp_(?:[0-9a-f]{16}_|local_)?[0-9a-f]{40}|cog_[a-z0-9]{40,}|ctx7sk-[0-9a-f-]{36}|vck_[A-Za-z0-9]{40,}|fc-[0-9a-f]{32}|exa_[\w-]{30,})\b",
+            r"(?:gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{60,}|pplx-[A-Za-z0-9]{40,}|nvapi-[\w-]{50,}|r8_[A-Za-z0-9]{32,}|(?:hf|api_org)_[A-Za-z0-9]{30,}|tgp_v1_[\w-]{30,}|pcsk_[\w-]{40,}|tvly-(?:dev-|prod-)?[A-Za-z0-9]{24,}|jina_[\w-]{40,}|csk-[a-z0-9]{40,}|lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}|fw_[A-Za-z0-9]{22,}|sk_[0-9a-f]{40,}|e2b_[0-9a-f]{40}|apify_api_[A-Za-z0-9]{30,}|sgp_(?:[0-9a-f]{16}_|local_)?[0-9a-f]{40}|cog_[a-z0-9]{40,}|ctx7sk-[0-9a-f-]{36}|vck_[A-Za-z0-9]{40,}|fc-[0-9a-f]{32}|exa_[\w-]{30,}|key_[0-9a-f]{64})\b",
         ),
         &[
             "gsk_{52}",
@@ -75,6 +75,7 @@ pub(super) static RULES: &[Rule] = &[
             "lsv2_pt_{h32}_{h10}",
             "tvly-{32}",
             "sk_{h48}",
+            "key_{h64}",
         ],
         &["hf_hub_download(repo)", "fw_version", "sk_test", "gsk_{8}", "tvly-YOUR_API_KEY", "app-{12}"],
     ),

@@ -188,6 +188,14 @@ pub(super) static RULES: &[Rule] = &[
         &["SKIP", "secret_name", "api-gateway", "sdk-manager", "sl.txt", "pk.eyJ{w40}.{w22}"],
     ),
     rule(
+        "push-key",
+        "[REDACTED_TOKEN]",
+        &[":APA91b"],
+        Back(20, r"[\w-]{8,20}:APA91b[\w-]{100,}"),
+        &["AAAA{7}:APA91b{w134}"],
+        &["a:APA91b is how they begin"],
+    ),
+    rule(
         "airtable-token",
         "[REDACTED_TOKEN]",
         &["pat"],
