@@ -158,7 +158,8 @@ async fn who_draws_nothing_gets_no_third_frame_and_then_the_newest() {
         let Message::Text(sent) = message.expect("a good one") else { continue };
         let value: Value = serde_json::from_str(&sent).expect("JSON");
         match value["t"].as_str() {
-            Some("frames") => last = value["s"].as_u64().expect("a number"),
+            // It may be the newest already: then no other comes.
+            Some("frames") => (last, text) = (value["s"].as_u64().expect("a number"), value["frames"].to_string()),
             Some("reply") => break,
             _ => {}
         }
