@@ -74,7 +74,7 @@ async fn a_recording_plays_as_the_session_was() {
     shell.call("wait", json!({ "prompt": true, "timeout_ms": 45_000 })).await;
     shell.call("talk", json!({ "command": "echo over" })).await;
     // The prompt is drawn after the answer.
-    shell.call("wait", json!({ "prompt": true, "timeout_ms": 45_000 })).await;
+    shell.call("wait", json!({ "quiet_ms": 300, "timeout_ms": 45_000 })).await;
     let live = shell.call("screenshot", json!({ "format": "svg" })).await;
     let stopped = shell.call("record", json!({ "op": "stop" })).await;
     assert_eq!((&stopped["recording"], &stopped["ended_by"]), (&json!(false), &json!("stopped")));
