@@ -203,6 +203,19 @@ mod tests {
     }
 
     #[test]
+    fn a_link_is_set_aside_without_a_touch_of_what_it_leads_to() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let [target, link] = ["target", "link"].map(|name| folder.path().join(name));
+        fs::write(&target, "precious").expect("a file");
+        let long_ago = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1);
+        File::options().write(true).open(&target).expect("our file").set_modified(long_ago).expect("its time");
+        symlink(&target, &link).expect("a link");
+        let aside = set_aside(&link).expect("out of the way");
+        assert!(fs::symlink_metadata(aside).expect("kept").is_symlink());
+        assert_eq!(fs::metadata(&target).expect("the target").modified().expect("its time"), long_ago);
+    }
+
+    #[test]
     fn only_a_few_files_are_kept_aside_and_the_newest_is_among_them() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("file");
