@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -254,7 +254,7 @@ impl Config {
         let bridge_port = reader.number("KURORYUU_PTY_BRIDGE_PORT", 1..=65_535, u64::from(BRIDGE_PORT)) as u16;
         let longest_ms = LONGEST_TALK.as_millis() as u64;
         let config = Self {
-            shell: reader.text("KURORYUU_PTY_SHELL").map_or(default.shell, str::to_owned),
+            shell: reader.program("KURORYUU_PTY_SHELL").unwrap_or(default.shell),
             size: Size::new(cols, rows)?,
             ring_bytes: reader.number("KURORYUU_PTY_BUFFER_SIZE", RING_BYTES, 102_400) as usize,
             talk_timeout: Duration::from_millis(reader.number("KURORYUU_PTY_TIMEOUT_MS", 1..=longest_ms, 30_000)),
@@ -415,6 +415,23 @@ impl<'a> Reader<'a> {
         None
     }
 
+    /// A program that is there now: by its path, or by a name that `PATH` leads to.
+    fn program(&mut self, name: &str) -> Option<String> {
+        let text = self.text(name)?;
+        let is_there = match Path::new(text).components().count() {
+            1 => {
+                let search = self.value("PATH").unwrap_or_default();
+                let file = format!("{text}{}", std::env::consts::EXE_SUFFIX);
+                std::env::split_paths(search).any(|folder| [text, &file].iter().any(|name| folder.join(name).is_file()))
+            }
+            _ => Path::new(text).is_file(),
+        };
+        if !is_there {
+            self.problems.push(format!("{name}={text:?} is no program of this machine"));
+        }
+        Some(text.to_owned())
+    }
+
     fn folder(&mut self, name: &str) -> Option<PathBuf> {
         let path = PathBuf::from(self.value(name)?);
         match std::path::absolute(&path).ok().filter(|path| path.is_dir()) {
@@ -544,6 +561,16 @@ mod tests {
     }
 
     #[test]
+    fn a_shell_has_to_be_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("mysh"), "").expect("a file");
+        let search = folder.path().to_str().expect("UTF-8");
+        for (shell, is_there) in [("mysh", true), ("yoursh", false), (search, false)] {
+            assert_eq!(config(&[("KURORYUU_PTY_SHELL", shell), ("PATH", search)]).is_ok(), is_there, "{shell}");
+        }
+    }
+
+    #[test]
     fn all_bad_values_are_named_at_once() {
         let error = config(&[
             ("KURORYUU_PTY_COLS", "0"),
@@ -552,9 +579,10 @@ mod tests {
             ("KURORYUU_PTY_TIMEOUT_MS", "1e3"),
             ("KURORYUU_PROJECT_ROOT", "no such folder"),
             ("KPTY_MAX_SESSIONS", "0"),
+            ("KURORYUU_PTY_SHELL", "/no/such/shell"),
         ]);
         let message = error.expect_err("bad values").to_string();
-        for name in ["PTY_COLS", "PTY_ROWS", "BUFFER_SIZE", "TIMEOUT_MS", "PROJECT_ROOT", "MAX_SESSIONS"] {
+        for name in ["PTY_SHELL", "PTY_COLS", "PTY_ROWS", "BUFFER_SIZE", "TIMEOUT_MS", "PROJECT_ROOT", "MAX_SESSIONS"] {
             assert!(message.contains(name), "{name}: {message}");
         }
     }

@@ -3,8 +3,12 @@
 
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
 
+use futures_util::task::AtomicWaker;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 /// A session that prints without a pause keeps one thread busy, and the system lets a busy thread wait behind the
@@ -49,6 +53,94 @@ impl<T: Send + 'static> Drop for Finishing<T> {
     }
 }
 
+/// How long one alarm stands in for those that are set after it.
+const ALARM_AHEAD: Duration = Duration::from_secs(1);
+
+/// Waits for a time that is most often not reached. The runtime wakes a thread for each alarm that is due before all
+/// others, only to have it sleep less long: most of what such a wait costs. So the first one in a while is accompanied
+/// by one that is due earlier, and those after it are late enough to wake nobody.
+pub async fn sleep_until(deadline: Instant) {
+    static IS_AHEAD: AtomicBool = AtomicBool::new(false);
+    struct Over;
+    impl Drop for Over {
+        fn drop(&mut self) {
+            IS_AHEAD.store(false, Ordering::Relaxed);
+        }
+    }
+    if deadline.saturating_duration_since(Instant::now()) > ALARM_AHEAD && !IS_AHEAD.swap(true, Ordering::Relaxed) {
+        // Also when the runtime ends before it.
+        let over = Over;
+        tokio::spawn(async move {
+            tokio::time::sleep(ALARM_AHEAD).await;
+            drop(over);
+        });
+    }
+    tokio::time::sleep_until(deadline.into()).await;
+}
+
+/// How often a task that wakes itself goes on before others get their turn.
+const MOST_TURNS: usize = 16;
+
+/// A task that goes on at once when it was woken while it ran.
+///
+/// Left to the runtime, such a task goes to the end of a queue, another thread is woken to look at that queue, and most
+/// often takes the task along to a core that knows nothing of it.
+pub struct Unbroken<F> {
+    task: Pin<Box<F>>,
+    bell: Arc<Bell>,
+    waker: Waker,
+}
+
+impl<F> Unbroken<F> {
+    /// A task as it is.
+    pub fn new(task: F) -> Self {
+        let bell = Arc::new(Bell::default());
+        Self { task: Box::pin(task), waker: Waker::from(Arc::clone(&bell)), bell }
+    }
+}
+
+/// What wakes an [`Unbroken`] task.
+#[derive(Default)]
+struct Bell {
+    runs: AtomicBool,
+    rang: AtomicBool,
+    outer: AtomicWaker,
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.rang.store(true, Ordering::SeqCst);
+        // A task that runs looks before it rests.
+        if !self.runs.load(Ordering::SeqCst) {
+            self.outer.wake();
+        }
+    }
+}
+
+impl<F: Future> Future for Unbroken<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let Self { task, bell, waker } = &mut *self;
+        bell.outer.register(context.waker());
+        for _ in 0..MOST_TURNS {
+            bell.runs.store(true, Ordering::SeqCst);
+            bell.rang.store(false, Ordering::SeqCst);
+            let polled = task.as_mut().poll(&mut Context::from_waker(waker));
+            bell.runs.store(false, Ordering::SeqCst);
+            if polled.is_ready() || !bell.rang.load(Ordering::SeqCst) {
+                return polled;
+            }
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,5 +154,41 @@ mod tests {
         drop(work);
         begin.send(7).expect("somebody goes on");
         assert_eq!(is_done.await, Ok(Ok(7)));
+    }
+
+    /// Wakes itself, in the way of a body that is read by the task that answers.
+    fn waking_itself(times: usize) -> impl Future<Output = usize> {
+        let mut polls = 0;
+        std::future::poll_fn(move |context| {
+            polls += 1;
+            if polls > times {
+                return Poll::Ready(polls);
+            }
+            context.waker().wake_by_ref();
+            Poll::Pending
+        })
+    }
+
+    #[test]
+    fn a_task_that_wakes_itself_goes_on_at_once_but_not_for_ever() {
+        let mut context = Context::from_waker(Waker::noop());
+        for (times, turns) in [(0, 1), (3, 1), (MOST_TURNS - 1, 1), (MOST_TURNS, 2), (5 * MOST_TURNS, 6)] {
+            let mut task = Unbroken::new(waking_itself(times));
+            let polled = std::iter::repeat_with(|| Pin::new(&mut task).poll(&mut context));
+            assert_eq!(polled.take_while(Poll::is_pending).count() + 1, turns, "{times}");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn no_wake_of_others_is_lost() {
+        for _ in 0..2_000 {
+            let (send, receive) = tokio::sync::oneshot::channel();
+            let task = tokio::spawn(Unbroken::new(async move {
+                waking_itself(2).await;
+                receive.await
+            }));
+            send.send(7).expect("it waits");
+            assert_eq!(task.await.expect("it ends"), Ok(7));
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! The only place that writes to the terminal of whoever runs `kpty`.
 
+use std::env::VarError;
+use std::error::Error as _;
 use std::io::{self, IsTerminal, Write};
 
 use tracing_subscriber::EnvFilter;
@@ -87,9 +89,16 @@ impl Drop for Passing {
 
 /// Sends what the program logs to standard error: warnings, or what `RUST_LOG` asks for.
 pub(super) fn log_problems() {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    let wanted = EnvFilter::try_from_default_env();
+    let problem =
+        wanted.as_ref().err().filter(|error| !matches!(error.source(), Some(cause) if cause.is::<VarError>()));
+    let problem = problem.map(|error| format!("RUST_LOG is not understood, warnings are logged: {error}"));
+    let filter = wanted.unwrap_or_else(|_| EnvFilter::new("warn"));
     // A second call changes nothing.
     let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(false).try_init();
+    if let Some(problem) = problem {
+        tracing::warn!("{problem}");
+    }
 }
 
 /// A text without anything that a terminal would obey.

@@ -70,6 +70,10 @@ pub(super) struct ServeArguments {
 pub(super) fn run(arguments: ServeArguments) -> Result<Outcome, Failure> {
     print::log_problems();
     pty::raise_open_files_limit();
+    if let Some(host) = arguments.allow_bridge.iter().find(|host| !bridge_url::is_host(host)) {
+        let problem = format!("--allow-bridge {host:?} is not a host: a name or an address, without a port");
+        return Err(Error::Usage(problem).into());
+    }
     let config = Config { allow_bridge: arguments.allow_bridge, ..Config::from_env()? };
     let settings = ServerSettings {
         host: arguments.host.unwrap_or(config.host),

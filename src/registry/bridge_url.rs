@@ -38,6 +38,11 @@ pub fn check(url: &str, allowed: &[String]) -> Result<String, String> {
     Ok(format!("http://{host}:{port}"))
 }
 
+/// Whether this can be the host of a URL.
+pub fn is_host(host: &str) -> bool {
+    plain_host(host).is_some()
+}
+
 /// Host, still with its brackets, and port.
 fn split(authority: &str) -> Result<(&str, u16), String> {
     let host_end = match authority.strip_prefix('[') {

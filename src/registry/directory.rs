@@ -197,7 +197,13 @@ impl Registry {
         let mut count = 0;
         for record in records.iter().filter(|record| record.source == Source::Desktop) {
             let url = record.desktop_url.as_deref().unwrap_or_default();
-            let Ok(url) = bridge_url::check(url, &self.shared.setup.allow_bridge) else { continue };
+            let url = match bridge_url::check(url, &self.shared.setup.allow_bridge) {
+                Ok(url) => url,
+                Err(problem) => {
+                    tracing::warn!("{} is not taken back, its bridge may not be called: {problem}", record.session_id);
+                    continue;
+                }
+            };
             let is_ours = table.entries.contains_key(&SessionId::named(&record.session_id));
             count += usize::from(!is_ours && table.desktop.restore(record, url, now));
         }

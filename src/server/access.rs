@@ -10,10 +10,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::extract::{ConnectInfo, Request, State};
+use axum::extract::{ConnectInfo, Request};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::Reach;
@@ -80,9 +79,8 @@ impl Policy {
     }
 
     /// Why a request is refused, if it is.
-    fn objection(&self, request: &Request) -> Option<Refusal> {
+    fn objection(&self, request: &Request, is_local_name: bool) -> Option<Refusal> {
         let (uri, headers) = (request.uri(), request.headers());
-        let is_local_name = self.is_addressed_to_us(uri, headers);
         if self.reach == Reach::Loopback && !is_local_name {
             let why = "Host must be localhost, 127.0.0.1 or [::1], with the port of this server";
             return Some(refusal(StatusCode::FORBIDDEN, why));
@@ -141,14 +139,13 @@ impl Policy {
     }
 
     /// The caller is our own user or has the token; where everybody is let in, the peer has to be looked at.
-    fn is_known(&self, request: &Request) -> bool {
-        let peer = request.extensions().get::<ConnectInfo<Peer>>();
+    fn is_known(&self, request: &Request, is_local_name: bool) -> bool {
         match self.login {
-            Login::On(_) => {
-                let is_local_name = self.is_addressed_to_us(request.uri(), request.headers());
-                self.objection_to_caller(request, is_local_name).is_none()
+            Login::On(_) => self.objection_to_caller(request, is_local_name).is_none(),
+            Login::Off => {
+                let peer = request.extensions().get::<ConnectInfo<Peer>>();
+                peer.is_some_and(|ConnectInfo(peer)| *peer == Peer::Own)
             }
-            Login::Off => peer.is_some_and(|ConnectInfo(peer)| *peer == Peer::Own),
         }
     }
 
@@ -177,35 +174,29 @@ pub(super) fn needs_token() -> bool {
     !peer::IS_KNOWN_HERE
 }
 
-/// Lets a request pass, with its whole body, or says why not.
-pub(super) async fn check(State(policy): State<Arc<Policy>>, request: Request, next: Next) -> Response {
-    let refusal = match policy.objection(&request) {
-        Some(refusal) => {
-            let path = request.uri().path();
-            tracing::warn!(host = ?request.headers().get(header::HOST), path, status = %refusal.0, "refused");
-            refusal
+/// The request with its whole body, as the router is to see it, or the answer that says why not.
+pub(super) async fn admit(policy: &Policy, request: Request) -> std::result::Result<Request, Response> {
+    let is_local_name = policy.is_addressed_to_us(request.uri(), request.headers());
+    if let Some(refusal) = policy.objection(&request, is_local_name) {
+        let path = request.uri().path();
+        tracing::warn!(host = ?request.headers().get(header::HOST), path, status = %refusal.0, "refused");
+        let is_login = refusal.0 == StatusCode::UNAUTHORIZED;
+        let mut response = refusal.into_response();
+        if is_login {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(BEARER));
         }
-        None => match body::with_whole_body(request).await {
-            Ok(mut request) => {
-                let is_known = policy.is_known(&request);
-                if is_known {
-                    request.extensions_mut().insert(KnownCaller);
-                }
-                if is_of_page(request.uri().path()) {
-                    let is_logged_in = policy.is_logged_in(request.headers());
-                    request.extensions_mut().insert(Visitor { is_known, is_logged_in });
-                }
-                return next.run(request).await;
-            }
-            Err(refusal) => refusal,
-        },
-    };
-    let is_login = refusal.0 == StatusCode::UNAUTHORIZED;
-    let mut response = refusal.into_response();
-    if is_login {
-        response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(BEARER));
+        return Err(response);
     }
-    response
+    let mut request = body::with_whole_body(request).await.map_err(IntoResponse::into_response)?;
+    let is_known = policy.is_known(&request, is_local_name);
+    if is_known {
+        request.extensions_mut().insert(KnownCaller);
+    }
+    if is_of_page(request.uri().path()) {
+        let is_logged_in = policy.is_logged_in(request.headers());
+        request.extensions_mut().insert(Visitor { is_known, is_logged_in });
+    }
+    Ok(request)
 }
 
 /// The token that a request brings. Two of them are none.
@@ -267,7 +258,8 @@ mod tests {
     }
 
     fn status(policy: &Policy, request: &Request) -> u16 {
-        policy.objection(request).map_or(200, |(status, _)| status.as_u16())
+        let is_local_name = policy.is_addressed_to_us(request.uri(), request.headers());
+        policy.objection(request, is_local_name).map_or(200, |(status, _)| status.as_u16())
     }
 
     fn passes(reach: Reach, uri: &str, pairs: &[(&str, &str)]) -> bool {

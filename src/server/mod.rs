@@ -9,6 +9,7 @@ mod agents_http;
 mod body;
 mod bridge_http;
 mod browser;
+mod connections;
 mod desktop_auth;
 pub(crate) mod live;
 mod mcp;
@@ -31,7 +32,6 @@ use std::time::{Duration, Instant};
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::middleware;
 use axum::routing::{any, get};
 use axum::{Json, Router};
 use serde_json::{Value, json};
@@ -53,7 +53,6 @@ pub use mcp::{
     serve_stdio,
 };
 use mcp::{Folders, McpGate};
-use peer::{Peer, PeerListener};
 use state_dir::Announcement;
 
 /// The version that answers and files carry.
@@ -200,12 +199,12 @@ impl Server {
         let pending = tools.config().project_root.join(PENDING_FOLDER);
         let gate = mcp::gate(tools.clone(), &Folders { state: state_dir, pending: Some(pending) });
         let health = Health { tools: tools.clone(), saver: saver.clone(), port: address.port() };
-        let app = router(&tools, gate.clone(), health.clone(), Arc::clone(&policy));
+        let app = router(&tools, gate.clone(), health.clone(), &policy);
         let stopping = CancellationToken::new();
-        let mut serving = tokio::spawn(serve(listener, app, stopping.clone()));
+        let mut serving = tokio::spawn(connections::serve(listener, Arc::clone(&policy), app, stopping.clone()));
         let bridging = bridge.map(|Bridge { listener, address }| {
-            let app = bridge_router(&tools, Health { port: address.port(), ..health }, policy);
-            tokio::spawn(serve(listener, app, stopping.clone()))
+            let app = bridge_router(&tools, Health { port: address.port(), ..health });
+            tokio::spawn(connections::serve(listener, policy, app, stopping.clone()))
         });
         let registrar = elsewhere.map(|elsewhere| start_registering(&tools, elsewhere)).transpose()?;
         tokio::select! {
@@ -260,12 +259,6 @@ impl Bridge {
         let address = listener.local_addr().map_err(|cause| Error::Server(format!("the bridge's port: {cause}")))?;
         Ok(Self { listener, address })
     }
-}
-
-/// Answers on one listener until it is told to stop, and then to the requests that are there already.
-async fn serve(listener: TcpListener, app: Router, stop: CancellationToken) -> std::io::Result<()> {
-    let app = app.into_make_service_with_connect_info::<Peer>();
-    axum::serve(PeerListener(listener), app).with_graceful_shutdown(stop.cancelled_owned()).await
 }
 
 /// Where the other kpty reaches this one. One that is told of its own sessions would be told nothing new.
@@ -355,7 +348,7 @@ fn login(settings: &ServerSettings, folder: Option<&Path>) -> Result<Login> {
     Ok(Login::On(token))
 }
 
-fn router(tools: &Tools, gate: Arc<McpGate>, health: Health, policy: Arc<Policy>) -> Router {
+fn router(tools: &Tools, gate: Arc<McpGate>, health: Health, policy: &Policy) -> Router {
     Router::new()
         .route("/", get(info).with_state(tools.clone()))
         .route("/health", get(Health::tell).with_state(health))
@@ -367,18 +360,16 @@ fn router(tools: &Tools, gate: Arc<McpGate>, health: Health, policy: Arc<Policy>
         .merge(agents_http::routes(tools))
         .route(&tools.config().mcp_path, any(McpGate::handle).with_state(gate))
         .fallback(not_found)
-        .layer(middleware::from_fn_with_state(policy, access::check))
 }
 
 /// What a bridge has, and nothing else.
-fn bridge_router(tools: &Tools, health: Health, policy: Arc<Policy>) -> Router {
+fn bridge_router(tools: &Tools, health: Health) -> Router {
     let tell = get(Health::tell).with_state(health);
     Router::new()
         .route("/", tell.clone())
         .route("/health", tell)
         .merge(bridge_http::routes(tools))
         .fallback(bridge_http::not_found)
-        .layer(middleware::from_fn_with_state(policy, access::check))
 }
 
 /// In the words of a core and of a bridge.

@@ -8,8 +8,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-use axum::extract::connect_info::Connected;
-use axum::serve::{IncomingStream, Listener};
+use axum::serve::Listener;
 use tokio::net::{TcpListener, TcpStream};
 
 /// Whether this system tells who is at the other end.
@@ -41,12 +40,6 @@ impl Listener for PeerListener {
 
     fn local_addr(&self) -> io::Result<Peer> {
         Ok(Peer::Own)
-    }
-}
-
-impl Connected<IncomingStream<'_, PeerListener>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, PeerListener>) -> Self {
-        *stream.remote_addr()
     }
 }
 

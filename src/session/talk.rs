@@ -18,7 +18,7 @@ use super::terminal::TypedText;
 use super::{Command, Session, Writer};
 use crate::error::{Error, Incomplete, Result, TimedOut};
 use crate::ids::{CommandId, random_hex};
-use crate::runtime::Finishing;
+use crate::runtime::{Finishing, sleep_until};
 
 /// How long a cancelled command may take to end.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
@@ -197,7 +197,7 @@ impl Session {
             tokio::select! {
                 _ = news.changed() => {}
                 _ = progress.changed(), if follows_output => {}
-                () = tokio::time::sleep_until(deadline.into()) => {}
+                () = sleep_until(deadline) => {}
             }
         }
     }

@@ -3,6 +3,7 @@
 //! An [`Entry`] is begun before an action and closed with its answer. One that is dropped half-way is recorded as such:
 //! its caller went away. Nothing here waits or fails; masking and writing is the record's.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -197,22 +198,25 @@ fn command_text(action: &str, arguments: &Map<String, Value>) -> Option<String> 
         "send_line" | "send_line_to_agent" | "write" => text("data"),
         "send_keys" => {
             let parts = ["text", "paste", "keys", "mouse"].map(|name| arguments.get(name).map(shown));
-            let parts: Vec<String> = parts.into_iter().flatten().collect();
+            let parts: Vec<_> = parts.into_iter().flatten().collect();
             (!parts.is_empty()).then(|| parts.join(" "))
         }
         _ => {
             let is_listed = |name: &str| !NOT_LISTED.contains(&name);
-            let listed = arguments.iter().filter(|(name, value)| is_listed(name) && !value.is_null());
-            let pairs: Vec<String> =
-                listed.map(|(name, value)| format!("{name}={}", whole_words(&shown(value), PARAM_BYTES))).collect();
-            (!pairs.is_empty()).then(|| pairs.join(" "))
+            let mut list = String::new();
+            for (name, value) in arguments.iter().filter(|(name, value)| is_listed(name) && !value.is_null()) {
+                let gap = if list.is_empty() { "" } else { " " };
+                let value = shown(value);
+                [gap, name, "=", whole_words(&value, PARAM_BYTES)].iter().for_each(|part| list.push_str(part));
+            }
+            (!list.is_empty()).then_some(list)
         }
     }
 }
 
 /// A value as a person reads it.
-fn shown(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+fn shown(value: &Value) -> Cow<'_, str> {
+    value.as_str().map_or_else(|| value.to_string().into(), Cow::Borrowed)
 }
 
 /// A text with its true size, but not all of it.

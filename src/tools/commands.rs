@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::envelope::{Outcome, fields};
 use super::params::Params;
 use super::talk::{MAX_CHARS_CAP, millis};
-use super::text::{Cut, clip_around, cut_middle};
+use super::text::{Cut, Room, clip_around, cut_middle};
 use super::{Target, Tools};
 use crate::error::{Error, Result};
 use crate::guard::Redactor;
@@ -31,8 +31,7 @@ pub(super) const PARAMS: &[&str] = &[
 ];
 
 const LIMIT: usize = 20;
-/// Characters of an output unless more are asked for. With all around it an answer stays below 8 KB: clients cut longer
-/// ones, and not where it suits.
+/// Bytes of an output unless a number of characters is asked for. With all around it an answer stays below 8 KB.
 pub(super) const MAX_CHARS: usize = 6_000;
 /// Characters of a command in an answer; `talk` takes much longer ones.
 const LINE_CHARS: usize = 120;
@@ -40,8 +39,8 @@ const LINE_CHARS: usize = 120;
 const NUMBER_CHARS: usize = 8;
 
 pub(super) enum Request {
-    List { session: Target, limit: usize, max_chars: usize },
-    One { session: Target, id: CommandId, selection: Selection, max_chars: usize },
+    List { session: Target, limit: usize, room: Room },
+    One { session: Target, id: CommandId, selection: Selection, room: Room },
 }
 
 /// Which lines of an output; they are counted from 0 at the command's first line.
@@ -111,7 +110,7 @@ impl Request {
         let session = tools.target(params)?;
         let Some(id) = params.command_id("command_id")? else {
             let limit = params.count("limit", LIMIT, MAX_COMMANDS)?;
-            return Ok(Self::List { session, limit, max_chars: params.count("max_chars", MAX_CHARS, MAX_CHARS_CAP)? });
+            return Ok(Self::List { session, limit, room: Room::read(params, MAX_CHARS, MAX_CHARS_CAP)? });
         };
         let selection = Selection {
             head: params.number("head")?,
@@ -120,14 +119,14 @@ impl Request {
             until: params.number("until_line")?,
             pattern: expression(params)?,
         };
-        Ok(Self::One { session, id, selection, max_chars: params.count("max_chars", MAX_CHARS, MAX_CHARS_CAP)? })
+        Ok(Self::One { session, id, selection, room: Room::read(params, MAX_CHARS, MAX_CHARS_CAP)? })
     }
 
     pub(super) async fn run(self) -> Outcome {
         match self {
-            Self::List { session, limit, max_chars } => Ok(list(&*session, limit, max_chars)),
-            Self::One { session, id, selection, max_chars } => {
-                let look = move || selected(&*session, id, &selection, max_chars);
+            Self::List { session, limit, room } => Ok(list(&*session, limit, room.size())),
+            Self::One { session, id, selection, room } => {
+                let look = move || selected(&*session, id, &selection, room);
                 let looked = tokio::task::spawn_blocking(look).await;
                 let answer = looked.map_err(|error| Error::NotAvailable(error.to_string()))??;
                 fields(&answer)
@@ -137,10 +136,10 @@ impl Request {
 }
 
 /// The newest commands, oldest first, as many as there is room for.
-fn list(session: &dyn Source, limit: usize, max_chars: usize) -> Map<String, Value> {
+fn list(session: &dyn Source, limit: usize, room: usize) -> Map<String, Value> {
     let (commands, redactor) = (session.commands(), session.redactor());
     let wanted = limit.min(commands.len());
-    let mut left = max_chars;
+    let mut left = room;
     let mut listed: Vec<Value> = Vec::new();
     for command in commands.iter().rev().take(wanted) {
         let entry = json!(Listed::of(command, &redactor));
@@ -198,9 +197,10 @@ impl Listed {
 
 impl Ran {
     /// A command with what it has printed so far, or in all.
-    pub(super) fn of(session: &dyn Source, id: CommandId, max_chars: usize) -> Option<Self> {
+    pub(super) fn of(session: &dyn Source, id: CommandId, room: Room) -> Option<Self> {
         let command = Listed::of(&session.command(id)?, &session.redactor());
-        let output = session.output_of(id, max_chars).unwrap_or_default();
+        let cut = |chars| session.output_of(id, chars).unwrap_or_default();
+        let (output, max_chars) = room.fit(cut, |output| &output.text);
         let Output { text, truncated, omitted_chars, omitted_lines, evicted_lines, .. } = output;
         let next = (omitted_chars > 0).then(|| {
             let from = evicted_lines + head_lines(&text, max_chars);
@@ -224,7 +224,7 @@ fn rest(id: CommandId, from_line: u64, until_line: u64) -> Value {
     })
 }
 
-fn selected(session: &dyn Source, id: CommandId, selection: &Selection, max_chars: usize) -> Result<Selected> {
+fn selected(session: &dyn Source, id: CommandId, selection: &Selection, room: Room) -> Result<Selected> {
     let unknown = || Error::invalid("command_id", format!("{id} is no command of this session, or is forgotten"));
     let command = Listed::of(&session.command(id).ok_or_else(unknown)?, &session.redactor());
     let output = session.output_of(id, usize::MAX).unwrap_or_default();
@@ -234,7 +234,7 @@ fn selected(session: &dyn Source, id: CommandId, selection: &Selection, max_char
     let selected_lines = chosen.len();
     let is_gapped = |pair: &[(u64, &str)]| pair[0].0 + 1 != pair[1].0;
     let has_gaps = chosen.windows(2).any(is_gapped) || selection.pattern.is_some();
-    let shown = if has_gaps { Shown::newest(&chosen, id, max_chars) } else { Shown::ends(&chosen, id, max_chars) };
+    let shown = if has_gaps { Shown::newest(&chosen, id, room) } else { Shown::ends(&chosen, id, room) };
     Ok(Selected {
         command,
         total_lines: evicted + lines.len() as u64,
@@ -260,9 +260,10 @@ struct Shown {
 
 impl Shown {
     /// Lines that follow one another: both ends.
-    fn ends(chosen: &[(u64, &str)], id: CommandId, max_chars: usize) -> Self {
+    fn ends(chosen: &[(u64, &str)], id: CommandId, room: Room) -> Self {
         let text = chosen.iter().map(|(_, line)| *line).collect::<Vec<_>>().join("\n");
-        let Cut { text, omitted_chars, omitted_lines } = cut_middle(&text, max_chars);
+        let (cut, max_chars) = room.fit(|chars| cut_middle(&text, chars), |cut| &cut.text);
+        let Cut { text, omitted_chars, omitted_lines } = cut;
         let next = chosen.first().filter(|_| omitted_chars > 0).map(|(first, _)| {
             let from = first + head_lines(&text, max_chars);
             rest(id, from, from + omitted_lines as u64)
@@ -270,13 +271,12 @@ impl Shown {
         Self { text, numbers: None, omitted_chars, omitted_lines, next }
     }
 
-    /// Lines from here and there, each with its number: the newest. One is shown however long it is.
-    fn newest(chosen: &[(u64, &str)], id: CommandId, max_chars: usize) -> Self {
-        let cost = |line: &str| line.chars().count() + 1;
-        let mut left = max_chars;
+    /// Lines from here and there, each with its number: the newest. One is always shown, of a long one both ends.
+    fn newest(chosen: &[(u64, &str)], id: CommandId, room: Room) -> Self {
+        let mut left = room.size();
         let kept = chosen.iter().rev().take_while(|(_, line)| {
-            let needed = cost(line) + NUMBER_CHARS;
-            let fits = needed <= left || left == max_chars;
+            let needed = room.cost(line) + 1 + NUMBER_CHARS;
+            let fits = needed <= left || left == room.size();
             left = left.saturating_sub(needed);
             fits
         });
@@ -285,11 +285,13 @@ impl Shown {
             let until = shown.first().map_or(0, |(number, _)| *number);
             rest(id, *first, until)
         });
+        let text = shown.iter().map(|(_, line)| *line).collect::<Vec<_>>().join("\n");
+        let (cut, _) = room.fit(|chars| cut_middle(&text, chars), |cut| &cut.text);
         Self {
-            text: shown.iter().map(|(_, line)| *line).collect::<Vec<_>>().join("\n"),
+            text: cut.text,
             numbers: Some(shown.iter().map(|(number, _)| *number).collect()),
-            omitted_chars: omitted.iter().map(|(_, line)| cost(line)).sum(),
-            omitted_lines: omitted.len(),
+            omitted_chars: omitted.iter().map(|(_, line)| line.chars().count() + 1).sum::<usize>() + cut.omitted_chars,
+            omitted_lines: omitted.len() + cut.omitted_lines,
             next,
         }
     }

@@ -86,9 +86,8 @@ impl From<ExitInfo> for ExitFields {
 /// Puts an outcome into the shape that callers know.
 pub(super) fn reply(outcome: Outcome) -> Reply {
     match outcome {
-        Ok(fields) => {
-            let mut body = Map::from_iter([("ok".to_owned(), Value::Bool(true))]);
-            body.extend(fields);
+        Ok(mut body) => {
+            body.entry("ok").or_insert(Value::Bool(true));
             Reply { body, is_error: false }
         }
         Err(failure) => {
@@ -101,10 +100,12 @@ pub(super) fn reply(outcome: Outcome) -> Reply {
 
 /// What of an answer was masked where it left its session, and a picture of that. It may be long.
 const MASKED_ALREADY: [&str; 7] = ["output", "raw_output", "text", "lines", "tail", "matches", "image"];
+/// Fields that only ever hold words of ours.
+const OWN_WORDS: [&str; 3] = ["error_code", "completed_by", "buffer_type"];
 
 /// Takes secrets out of every text of an answer that may still have some.
 pub(super) fn mask(reply: &mut Reply, redactor: &Redactor) {
-    let is_open = |name: &str| reply.is_error || !MASKED_ALREADY.contains(&name);
+    let is_open = |name: &str| !OWN_WORDS.contains(&name) && (reply.is_error || !MASKED_ALREADY.contains(&name));
     let open = reply.body.iter_mut().filter(|(name, _)| is_open(name));
     open.for_each(|(_, value)| mask_value(value, redactor));
 }

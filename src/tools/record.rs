@@ -113,8 +113,8 @@ impl Request {
 
     /// The name that was given, or one of the session and the time.
     fn name(&self) -> String {
-        let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        self.name.clone().unwrap_or_else(|| format!("{}-{seconds}", self.session.id()))
+        let millis = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        self.name.clone().unwrap_or_else(|| format!("{}-{millis}", self.session.id()))
     }
 
     fn start(&self) -> Result<Answer> {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::params::Params;
 use super::term_read::buffer_name;
-use super::text::clip_around;
+use super::text::{Room, clip_around};
 use super::wait::pattern;
 use super::{Target, Tools};
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ pub(super) const PARAMS: &[&str] =
 pub(super) const MAX_MATCHES: usize = 50;
 pub(super) const MAX_MATCHES_CAP: usize = 500;
 const CONTEXT_CAP: usize = 20;
-/// Characters of an answer.
+/// Bytes of an answer, unless a number of characters is asked for.
 const MAX_CHARS: usize = 7_000;
 const MAX_CHARS_CAP: usize = 50_000;
 /// Characters of a matching line; of a longer one the part with the match is shown.
@@ -29,7 +29,7 @@ const MATCH_CHARS: usize = 80;
 pub(super) struct Request {
     session: Target,
     search: SearchRequest,
-    max_chars: usize,
+    room: Room,
 }
 
 #[derive(Serialize)]
@@ -69,7 +69,7 @@ impl Request {
             from_line: params.number("from_line")?,
             until_line: params.number("until_line")?,
         };
-        Ok(Self { session, search, max_chars: params.count("max_chars", MAX_CHARS, MAX_CHARS_CAP)? })
+        Ok(Self { session, search, room: Room::read(params, MAX_CHARS, MAX_CHARS_CAP)? })
     }
 
     pub(super) async fn run(self) -> Result<Answer> {
@@ -80,12 +80,16 @@ impl Request {
     /// Keeps the newest matches that fit the answer.
     fn cut(&self, found: SearchAnswer) -> Answer {
         let SearchAnswer { matches, total, oldest_line, next_line } = found;
-        let mut left = self.max_chars;
+        let mut left = self.room.size();
         let mut kept = Vec::new();
         for found in matches.into_iter().rev() {
-            let found = self.shown(found);
-            let size = found.size();
-            if size > left && !kept.is_empty() {
+            let mut found = self.shown(found);
+            let mut size = found.size(self.room);
+            if size > left && kept.is_empty() {
+                // One is always shown, if need be without the lines around it.
+                (found.before, found.after) = (Vec::new(), Vec::new());
+                size = found.size(self.room);
+            } else if size > left {
                 break;
             }
             left = left.saturating_sub(size);
@@ -113,8 +117,8 @@ impl Request {
 }
 
 impl Found {
-    fn size(&self) -> usize {
+    fn size(&self, room: Room) -> usize {
         let lines = self.before.iter().chain(&self.after).chain([&self.text]);
-        MATCH_CHARS + lines.map(|line| line.chars().count() + 4).sum::<usize>()
+        MATCH_CHARS + lines.map(|line| room.cost(line) + 4).sum::<usize>()
     }
 }

@@ -1,5 +1,70 @@
 //! Cutting text to a size, with exact counts of what is left out.
 
+use super::params::Params;
+use crate::error::Result;
+
+/// How much of a text an answer has room for.
+///
+/// Whoever asks for a number of characters gets that many. Unasked an answer stays below 8 KB, because clients cut
+/// longer ones, and not where it suits; there a character counts with the bytes that it takes in JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Room {
+    chars: usize,
+    bytes: Option<usize>,
+}
+
+impl Room {
+    /// The `max_chars` that are asked for, or as much as fits.
+    pub(super) fn read(params: &mut Params<'_>, default: usize, cap: usize) -> Result<Self> {
+        let asked = params.capped("max_chars", cap as u64)?.map(|chars| chars as usize);
+        Ok(Self { chars: asked.unwrap_or(default), bytes: asked.is_none().then_some(default) })
+    }
+
+    /// What it has room for in all, in its own measure.
+    pub(super) fn size(&self) -> usize {
+        self.bytes.unwrap_or(self.chars)
+    }
+
+    /// What a text takes of it.
+    pub(super) fn cost(&self, text: &str) -> usize {
+        if self.bytes.is_some() { json_bytes(text) } else { text.chars().count() }
+    }
+
+    /// The same room after something was put into it; a little is always left.
+    pub(super) fn without(self, taken: usize) -> Self {
+        Self { bytes: self.bytes.map(|bytes| bytes.saturating_sub(taken).max(LEAST_BYTES)), ..self }
+    }
+
+    /// Cuts to fewer and fewer characters until the result has room. Returns it with the number of characters.
+    pub(super) fn fit<T>(&self, cut: impl Fn(usize) -> T, text: impl Fn(&T) -> &str) -> (T, usize) {
+        let mut chars = self.chars;
+        loop {
+            let result = cut(chars);
+            let (taken, room) = (self.cost(text(&result)), self.size() + NOTE_BYTES);
+            if taken <= room || chars == 0 {
+                return (result, chars);
+            }
+            // What is cut next may be denser than what is there now.
+            chars = (chars * room / taken).min(chars - chars.div_ceil(16));
+        }
+    }
+}
+
+/// What the note between head and tail may take besides.
+const NOTE_BYTES: usize = 100;
+/// The least that an answer has room for.
+const LEAST_BYTES: usize = 500;
+
+/// The length of a text in JSON, without its quotes.
+fn json_bytes(text: &str) -> usize {
+    let of = |c: char| match c {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        c if c < ' ' => 6,
+        c => c.len_utf8(),
+    };
+    text.chars().map(of).sum()
+}
+
 /// A text that was cut in the middle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cut {
@@ -58,6 +123,22 @@ mod tests {
         assert_eq!((cut.omitted_chars, cut.omitted_lines), (11, 3));
         assert_eq!(cut_middle("日本", 2).text, "日本");
         assert_eq!(cut_middle("abc", 0).omitted_chars, 3);
+    }
+
+    #[test]
+    fn a_default_room_counts_bytes_of_json() {
+        for text in ["plain", "quo\"ted\\", "日本", "a\nb\tc\u{1b}\u{8}", "🎉é\u{7f}"] {
+            assert_eq!(json_bytes(text), serde_json::json!(text).to_string().len() - 2, "{text:?}");
+        }
+        let asked = Room { chars: 1_000, bytes: None };
+        let unasked = Room { chars: 1_000, bytes: Some(1_000) };
+        let mixed = format!("{}{}", "a".repeat(2_000), "\"日".repeat(2_000));
+        for text in ["x".repeat(5_000), "日".repeat(5_000), "\"\\".repeat(2_500), mixed] {
+            let cut = |room: Room| room.fit(|chars| cut_middle(&text, chars), |cut| &cut.text).0;
+            let (all, fitting) = (cut(asked), cut(unasked));
+            assert_eq!(text.chars().count() - all.omitted_chars, 1_000);
+            assert!(json_bytes(&fitting.text) <= 1_100 && json_bytes(&fitting.text) > 700, "{}", fitting.text.len());
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::envelope::ExitFields;
 use super::params::Params;
 use super::talk::{MAX_CHARS_CAP, millis};
 use super::term_read::known_marker;
-use super::text::{clip_around, end_of};
+use super::text::{Room, clip_around, end_of};
 use super::{Caller, Target, Tools};
 use crate::config::LONGEST_TALK;
 use crate::error::{Error, Result};
@@ -45,7 +45,7 @@ const TAIL_CHARS: usize = 1_000;
 pub(super) struct Request {
     session: Target,
     wait: WaitRequest,
-    max_chars: usize,
+    room: Room,
     /// Screens may be shown.
     shows_screen: bool,
 }
@@ -108,11 +108,11 @@ impl Request {
             ));
         }
         let shows_screen = tools.may_read_screens().is_ok();
-        Ok(Self { session, wait, max_chars: params.count("max_chars", MAX_CHARS, MAX_CHARS_CAP)?, shows_screen })
+        Ok(Self { session, wait, room: Room::read(params, MAX_CHARS, MAX_CHARS_CAP)?, shows_screen })
     }
 
     pub(super) async fn run(self) -> Result<Answer> {
-        let Self { session, wait, max_chars, shows_screen } = self;
+        let Self { session, wait, room, shows_screen } = self;
         let waited = session.wait(&wait).await?;
         let mut answer = Answer {
             ended_by: name(&waited.ending),
@@ -137,7 +137,9 @@ impl Request {
             answer.line = Some(line);
         }
         // Also when something else ended the wait: what the command has printed so far is what was waited for.
-        answer.command = wait.command.and_then(|id| Ran::of(&*session, id, max_chars));
+        let shown = [&answer.tail, &answer.line_text, &answer.matched_text].into_iter().flatten();
+        let room = room.without(shown.map(|text| room.cost(text)).sum());
+        answer.command = wait.command.and_then(|id| Ran::of(&*session, id, room));
         Ok(answer)
     }
 }

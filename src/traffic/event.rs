@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value, json};
-use uuid::Uuid;
 
 use crate::guard::Redactor;
+use crate::ids::passing_hex;
 use crate::model::{iso_time, iso_time_millis};
 
 /// Characters of a command and of an answer that are kept.
@@ -366,8 +366,7 @@ fn masked_extra(redactor: &Redactor, extra: &Map<String, Value>) -> Map<String, 
 pub fn new_id(at: SystemTime) -> String {
     let iso = iso_time(at);
     let digits = |from: usize, to: usize| iso[from..to].replace(['-', ':'], "");
-    let hex = Uuid::new_v4().simple().to_string();
-    format!("pty_{}_{}_{}", digits(0, 10), digits(11, 19), &hex[..8])
+    format!("pty_{}_{}_{}", digits(0, 10), digits(11, 19), &passing_hex()[..8])
 }
 
 /// A name that somebody claims, made harmless: no control characters, not too long; nothing where nothing is left.

@@ -136,6 +136,32 @@ fn who_is_not_known_needs_the_token() {
 }
 
 #[test]
+fn bodies_are_judged_by_their_heads() {
+    let server = Server::start();
+    let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("the server listens");
+    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a deadline");
+    // Nothing of the body is sent: who has to wait for it would wait in vain.
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n",
+        server.port,
+        17 << 20
+    );
+    stream.write_all(head.as_bytes()).expect("the server reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 413 ") && answer.contains("larger than"), "{answer}");
+    // A smaller one is heard out first, so that its sender comes to reading the answer.
+    let large = vec![b' '; (4 << 20) + 1];
+    assert_eq!(server.http("POST", "/mcp", &[JSON_TYPE], &large).status, 413);
+    let nowhere = server.get("/nothing/of/the/kind");
+    assert_eq!((nowhere.status, &nowhere.json()["detail"]), (404, &json!("Not Found")));
+    let empty = server.http("POST", "/v1/pty-traffic/storage/cleanup", &[], b"");
+    assert_eq!(empty.status, 200, "{}", empty.body);
+    assert_eq!(server.get("/health").status, 200);
+}
+
+#[test]
 fn an_unknown_caller_is_answered_before_its_body_is_read() {
     let folder = Folder::new();
     let file = token_file(&folder, 0o600);

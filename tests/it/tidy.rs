@@ -120,7 +120,7 @@ fn each_library_has_one_home() {
         ("tree_sitter_bash", &["src/guard/policy/"]),
         ("axum", &["src/server/"]),
         ("reqwest", &["src/cli/", "src/bridge/", "src/traffic/emit.rs"]),
-        ("hyper", &["src/bridge/"]),
+        ("hyper", &["src/bridge/", "src/server/connections.rs"]),
         ("rusqlite", &["src/traffic/store.rs"]),
         ("rmcp", &["src/server/mcp/"]),
         ("tokio_tungstenite", &["src/cli/attach/"]),

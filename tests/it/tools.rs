@@ -1,10 +1,14 @@
 //! The actions, called as a transport calls them, with real shells behind them.
 
+mod keys;
+mod screens;
+
+use std::ffi::OsString;
 use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kpty::config::{Config, ScreenAccess};
+use kpty::config::Config;
 use kpty::error::ErrorCode;
 use kpty::tools::{ACTIONS, Caller, Reply, Tools};
 use serde_json::{Value, json};
@@ -17,6 +21,7 @@ const PATIENCE_MS: u64 = 45_000;
 /// Actions, and the sessions that a test made; all are killed at its end.
 pub(crate) struct Rig {
     pub(crate) tools: Tools,
+    _home: Folder,
 }
 
 impl Rig {
@@ -24,8 +29,16 @@ impl Rig {
         Self::with(Config::default())
     }
 
-    pub(crate) fn with(config: Config) -> Self {
-        Self { tools: Tools::new(config) }
+    /// Start-up files of whoever runs the tests may take any time, and suffer when a shell is killed in the middle of
+    /// them: unless a test has a home for its shells, they get an empty one.
+    pub(crate) fn with(mut config: Config) -> Self {
+        let home = Folder::new();
+        let own = Config::default().inherited;
+        let is_own_home = |pair: &&mut (OsString, OsString)| pair.0 == "HOME" && own.contains(pair);
+        if let Some((_, path)) = config.inherited.iter_mut().find(is_own_home) {
+            *path = home.path().into();
+        }
+        Self { tools: Tools::new(config), _home: home }
     }
 
     pub(crate) async fn reply(&self, arguments: Value) -> Reply {
@@ -425,172 +438,6 @@ async fn dangerous_text_is_refused_in_every_disguise() {
         assert!(body["message"].as_str().is_some_and(|message| message.contains("guard rail")), "{body}");
     }
     assert_eq!(shell.call("term_read", json!({})).await["text"], before);
-    rig.end().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_screen_is_read_by_lines_that_keep_their_numbers() {
-    let rig = Rig::new();
-    let shell = rig.create(json!({ "env": { "PS1": "$ " }, "args": ["--norc"] })).await;
-    shell.talk("seq 1 300").await;
-    let marker = shell.call("term_read", json!({ "mode": "delta", "max_lines": 0 })).await;
-    assert_eq!((&marker["text"], &marker["lines"]), (&json!(""), &json!([])));
-    assert_eq!(marker["marker_line"], marker["cursor_line"]);
-    shell.talk("echo fresh").await;
-    shell.wait(json!({ "prompt": true }), "prompt").await;
-    let delta = shell.call("term_read", json!({ "mode": "delta", "marker_id": marker["marker_id"] })).await;
-    let lines = delta["lines"].as_array().expect("lines");
-    assert!(lines.contains(&json!("fresh")) && !lines.contains(&json!("300")), "{delta}");
-    assert_eq!((&delta["marker_disposed"], &delta["missed_lines"]), (&json!(false), &json!(0)));
-    let viewport = shell.call("term_read", json!({ "mode": "viewport", "max_lines": 2, "merge_wrapped": false })).await;
-    assert_eq!(viewport["lines"].as_array().map(Vec::len), Some(24));
-    assert_eq!((&viewport["viewport_y"], &viewport["rows"]), (&viewport["first_line"], &json!(24)));
-    let tail = shell.call("term_read", json!({ "max_lines": 3 })).await;
-    assert_eq!(tail["viewport_y"], viewport["viewport_y"]);
-    assert_eq!((tail["lines"].as_array().map(Vec::len), &tail["buffer_type"]), (Some(3), &json!("normal")));
-    let found = shell.call("search", json!({ "pattern": "^10[0-9]$", "context": 1, "max_matches": 3 })).await;
-    assert_eq!((&found["total"], &found["truncated"]), (&json!(10), &json!(true)));
-    assert_eq!(found["matches"][2]["text"], "109");
-    assert_eq!(found["matches"][2]["before"], json!(["108"]));
-    let line = found["matches"][2]["line"].as_u64().expect("a number");
-    let older =
-        shell.call("search", json!({ "pattern": "^10[0-9]$", "until_line": found["next"]["until_line"] })).await;
-    assert_eq!((&older["total"], &older["matches"][6]["text"]), (&json!(7), &json!("106")));
-    let range = json!({ "from_line": line, "until_line": line + 100, "max_lines": 2 });
-    let range = shell.call("term_read", range).await;
-    assert_eq!((&range["lines"], &range["continue_from"]), (&json!(["109", "110"]), &json!(line + 2)));
-    assert_eq!((&range["truncated"], &range["dropped_lines"]), (&json!(true), &json!(98)));
-    let any_case = shell.call("search", json!({ "text": "FRESH", "ignore_case": true })).await;
-    assert!(any_case["total"].as_u64() > Some(0), "{any_case}");
-    let big = shell.call("search", json!({ "pattern": ".", "max_matches": 500, "context": 5 })).await;
-    assert!(big.to_string().len() < 12_000 && big["truncated"] == true, "{}", big.to_string().len());
-    rig.end().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn screens_are_closed_where_that_is_set() {
-    let rig = Rig::with(Config { screen_access: ScreenAccess::Off, ..Config::default() });
-    let shell = rig.create(json!({})).await;
-    let body = shell.fails("term_read", json!({}), ErrorCode::TermReadDisabled).await;
-    assert_eq!(body["details"]["current_mode"], "off");
-    shell.fails("search", json!({ "text": "x" }), ErrorCode::TermReadDisabled).await;
-    shell.fails("read", json!({ "mode": "viewport" }), ErrorCode::TermReadDisabled).await;
-    shell.call("read", json!({})).await;
-    rig.end().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn raw_output_is_waited_for_and_kept() {
-    let rig = Rig::new();
-    let shell = rig.create(json!({ "shell": "/bin/sh", "args": ["-c", "read x; printf 'h\\303\\251'; read y"] })).await;
-    let none = shell.call("read", json!({ "timeout_ms": 0 })).await;
-    assert_eq!((&none["output"], &none["bytes_read"], &none["session_alive"]), (&json!(""), &json!(0), &json!(true)));
-    shell.call("send_line", json!({ "data": "" })).await;
-    shell.wait(json!({ "text": "hé" }), "text").await;
-    for _ in 0..2 {
-        let some = shell.call("read", json!({ "max_bytes": 2 })).await;
-        assert_eq!((&some["output"], &some["bytes_read"]), (&json!("é"), &json!(2)));
-    }
-    let seen = shell.call("read", json!({ "mode": "tail" })).await;
-    assert!(seen["output"].as_str().expect("text").ends_with("hé"), "{seen}");
-    rig.end().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn keys_text_and_pastes_reach_the_program() {
-    let rig = Rig::new();
-    let shell = rig.create(json!({})).await;
-    shell.wait(json!({ "prompt": true }), "prompt").await;
-    shell.call("send_keys", json!({ "text": "echo rea''dy; cat -A", "keys": "Enter" })).await;
-    shell.wait(json!({ "text": "ready" }), "text").await;
-    let keys = json!(["Up", { "text": "t " }, { "paste": "p" }, "Ctrl-V", "Ctrl-C", "Enter"]);
-    let sent = shell.call("send_keys", json!({ "keys": keys })).await;
-    assert_eq!(sent["sent"].as_array().map(Vec::len), Some(6), "{sent}");
-    let seen = shell.wait(json!({ "regex": r"\^\[\[At p\^C\$$" }), "text").await;
-    assert!(seen["line"].is_u64() && seen["matched_text"] == "^[[At p^C$", "{seen}");
-    shell.call("send_keys", json!({ "keys": "Ctrl-D" })).await;
-    shell.wait(json!({ "prompt": true }), "prompt").await;
-    rig.end().await;
-}
-
-/// Programs with a composer take an Enter that comes with the text for a pasted newline.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn enter_comes_apart_from_the_text_where_keys_are_read() {
-    let rig = Rig::new();
-    let script = "stty raw -echo; printf ready; dd bs=64 count=1 2>/dev/null | od -An -c";
-    for (action, more) in
-        [("send_line", json!({ "data": "hi" })), ("send_keys", json!({ "text": "hi", "keys": "Enter" }))]
-    {
-        let shell = rig.create(json!({ "shell": "/bin/sh", "args": ["-c", script] })).await;
-        shell.wait(json!({ "text": "ready" }), "text").await;
-        // The reader is gone when it has read once, so that Enter may find nobody.
-        rig.reply(shell.arguments(action, more)).await;
-        let seen = shell.wait(json!({ "regex": "h +i" }), "text").await;
-        assert!(!seen["line_text"].as_str().expect("a line").contains("\\r"), "{seen}");
-    }
-    rig.end().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_mouse_clicks_on_what_can_be_seen() {
-    let rig = Rig::new();
-    let script =
-        r"stty raw -echo; printf '\033[?1000h\033[?1006h\033[2J\033[3;5H世[OK]'; head -c 18 | od -An -c | tr -d ' \n'";
-    let shell = rig.create(json!({ "shell": "/bin/sh", "args": ["-c", script] })).await;
-    shell.wait(json!({ "text": "[OK]" }), "text").await;
-    let sent = shell.call("send_keys", json!({ "mouse": { "text": "[OK]" } })).await;
-    assert_eq!((&sent["sent"], &sent["bytes_written"]), (&json!(["click at row 2, col 6"]), &json!(18)));
-    let ended = shell.wait(json!({ "exit": true }), "exit").await;
-    assert!(ended["tail"].as_str().expect("text").contains("[<0;7;3M033[<0;7;3m"), "{ended}");
-    rig.end().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_wait_ends_by_the_first_of_several_things() {
-    let rig = Rig::new();
-    let shell = rig.create(json!({})).await;
-    shell.wait(json!({ "prompt": true, "text": "never to be seen" }), "prompt").await;
-    shell.wait(json!({ "quiet_ms": 1 }), "quiet").await;
-    let late = shell.call("wait", json!({ "text": "never to be seen", "timeout_ms": 0 })).await;
-    assert_eq!((&late["ended_by"], &late["timed_out"]), (&json!("timeout"), &json!(true)));
-    shell.call("send_line", json!({ "data": "echo wai''ted; read x; clear" })).await;
-    let seen = shell.wait(json!({ "text": "waited" }), "text").await;
-    assert_eq!((&seen["matched_text"], &seen["line_text"]), (&json!("waited"), &json!("waited")));
-    let again = json!({ "text": "waited", "marker_id": seen["marker_id"], "timeout_ms": 50 });
-    assert_eq!(shell.call("wait", again).await["ended_by"], "timeout");
-    shell.call("send_keys", json!({ "keys": "Enter" })).await;
-    shell.wait(json!({ "text": "waited", "gone": true }), "gone").await;
-    shell.wait(json!({ "gone_regex": "wait.d" }), "gone").await;
-    rig.end().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn commands_are_remembered_with_their_output() {
-    let rig = Rig::new();
-    let shell = rig.create(json!({})).await;
-    for command in ["seq 1 100", "false", "cd /; true"] {
-        shell.talk(command).await;
-    }
-    let list = shell.call("commands", json!({ "limit": 2 })).await;
-    assert_eq!((&list["count"], &list["total"]), (&json!(2), &json!(3)));
-    let first = &list["commands"][0];
-    assert_eq!((&first["id"], &first["line"], &first["exit_code"]), (&json!("cmd_2"), &json!("false"), &json!(1)));
-    assert_eq!((&first["running"], &first["completed_by"]), (&json!(false), &json!("integration")));
-    for (more, output) in [
-        (json!({ "head": 2 }), "1\n2"),
-        (json!({ "tail": 1 }), "100"),
-        (json!({ "head": 1, "tail": 1 }), "1\n100"),
-        (json!({ "from_line": 9, "until_line": 11 }), "10\n11"),
-        (json!({ "regex": "^.0$", "head": 3 }), "10\n20\n30"),
-    ] {
-        let mut arguments = json!({ "command_id": "cmd_1" });
-        merge(&mut arguments, more);
-        let one = shell.call("commands", arguments).await;
-        assert_eq!((&one["output"], &one["total_lines"]), (&json!(output), &json!(100)), "{one}");
-        assert_eq!((&one["evicted_lines"], &one["command"]["line"]), (&json!(0), &json!("seq 1 100")));
-    }
-    let cut = shell.call("commands", json!({ "command_id": 1, "max_chars": 10 })).await;
-    assert_eq!((&cut["truncated"], &cut["omitted_chars"]), (&json!(true), &json!(291 - 10)));
     rig.end().await;
 }
 

@@ -113,7 +113,8 @@ impl Engine for Tools {
             if let Err(refused) = may(tool, &arguments) {
                 return Reply::from(refused).into();
             }
-            if is_one_of(&arguments, &WAITING_ACTIONS) || is_looking(&action(&arguments)) {
+            let action = action(&arguments);
+            if WAITING_ACTIONS.contains(&action.as_str()) || is_looking(&action) {
                 return Tools::call(self, &arguments, caller).await.into();
             }
             let tools = self.clone();
@@ -139,11 +140,6 @@ fn action(arguments: &Map<String, Value>) -> String {
     arguments.get("action").and_then(Value::as_str).unwrap_or_default().trim().to_lowercase()
 }
 
-fn is_one_of(arguments: &Map<String, Value>, actions: &[&str]) -> bool {
-    let action = action(arguments);
-    actions.contains(&action.as_str())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,7 +152,8 @@ mod tests {
     #[test]
     fn waits_are_known_however_they_are_written() {
         for (action, expected) in [("talk", true), (" RUN ", true), ("wait", true), ("kill", false), ("", false)] {
-            assert_eq!(is_one_of(&arguments(json!(action)), &WAITING_ACTIONS), expected, "{action:?}");
+            let known = super::action(&arguments(json!(action)));
+            assert_eq!(WAITING_ACTIONS.contains(&known.as_str()), expected, "{action:?}");
         }
     }
 

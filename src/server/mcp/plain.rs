@@ -6,10 +6,8 @@
 //! JSON-RPC with status 200.
 
 use std::future::Future;
-use std::hash::{BuildHasher as _, RandomState};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
@@ -29,6 +27,7 @@ use super::engine::Block;
 use super::live::{Live, MAX_LIVE};
 use super::sessions::Sessions;
 use super::{AGENT_HEADER, CLIENT_HEADER, SHOWS_PROGRESS_HEADER};
+use crate::ids::passing_hex;
 use crate::server::body::{MAX_BODY_BYTES, is_json, json_of, refusal};
 use crate::traffic::clean_name;
 
@@ -103,10 +102,10 @@ pub(crate) struct PlainResult {
 
 /// A message with a result, as it stands on the wire.
 #[derive(Serialize)]
-struct PlainAnswer<'a> {
+struct PlainAnswer<'a, R> {
     jsonrpc: &'static str,
     id: &'a Value,
-    result: PlainResult,
+    result: R,
 }
 
 impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Gate<H> {
@@ -204,11 +203,17 @@ impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Gate<H> {
             client: name_in(headers, CLIENT_HEADER),
         };
         if !is_stateless_protocol(&message) {
-            if message.get("method").and_then(Value::as_str) == Some("tools/call")
-                && let (Some(Value::Object(params)), Some(id)) = (message.get("params"), message.get("id"))
-                && let Some(result) = self.handler.answer_plain(params, &plain).await
-            {
-                return Json(PlainAnswer { jsonrpc: "2.0", id, result }).into_response();
+            let id = message.get("id").unwrap_or(&Value::Null);
+            match (message.get("method").and_then(Value::as_str), message.get("params")) {
+                (Some("ping"), _) => {
+                    return Json(PlainAnswer { jsonrpc: "2.0", id, result: json!({}) }).into_response();
+                }
+                (Some("tools/call"), Some(Value::Object(params))) => {
+                    if let Some(result) = self.handler.answer_plain(params, &plain).await {
+                        return Json(PlainAnswer { jsonrpc: "2.0", id, result }).into_response();
+                    }
+                }
+                _ => {}
             }
             for name in PROTOCOL_HEADERS {
                 parts.headers.remove(name);
@@ -247,15 +252,6 @@ fn session_header(headers: &HeaderMap) -> Option<HeaderValue> {
     given.or_else(|| HeaderValue::from_str(&format!("session_{}", passing_hex())).ok())
 }
 
-/// 128 bits in hex that nobody outside can tell in advance, without asking the system each time: most clients that get
-/// such an id forget it at once.
-fn passing_hex() -> String {
-    static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    format!("{:016x}{:016x}", KEYS.hash_one((count, 'a')), KEYS.hash_one((count, 'b')))
-}
-
 /// A protocol error, and the id it answers.
 #[derive(Debug, PartialEq)]
 struct Fault {
@@ -292,7 +288,7 @@ fn read_message(bytes: &[u8]) -> Result<Message, Fault> {
     };
     let known_id = message.get("id").filter(|id| id.is_string() || id.is_i64()).cloned();
     let id = known_id.clone().unwrap_or_default();
-    if message.get("jsonrpc") != Some(&json!("2.0")) {
+    if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         return Err(Fault::request(id, "missing jsonrpc 2.0"));
     }
     let method = match message.get("method") {

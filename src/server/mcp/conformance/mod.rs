@@ -11,8 +11,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::routing::any;
-use axum::{Router, middleware};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
     CreateMessageRequestParams, ElicitRequestParams, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
@@ -26,15 +26,15 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
 use rounds::{Given, Round};
 
 use super::plain::{AnswersPlainCalls, Plain, PlainResult};
 use super::{Gate, SESSIONS_FOLDER};
 use crate::error::{self, Error};
-use crate::server::Reach;
-use crate::server::access::{self, Login, Policy};
-use crate::server::peer::{Peer, PeerListener};
+use crate::server::access::{Login, Policy};
+use crate::server::{Reach, connections};
 
 /// One red pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
@@ -67,11 +67,9 @@ impl FixtureServer {
     pub async fn run(self, state: &Path) -> error::Result<()> {
         let gate = Arc::new(Gate::new(Fixtures, Some(state.join(SESSIONS_FOLDER))));
         let policy = Policy::new(vec![self.address.port()], Reach::Loopback, &[], Login::On(None))?;
-        let app = Router::new()
-            .route("/mcp", any(Gate::<Fixtures>::handle).with_state(gate))
-            .layer(middleware::from_fn_with_state(Arc::new(policy), access::check))
-            .into_make_service_with_connect_info::<Peer>();
-        axum::serve(PeerListener(self.listener), app).await.map_err(|cause| Error::Server(cause.to_string()))
+        let app = Router::new().route("/mcp", any(Gate::<Fixtures>::handle).with_state(gate));
+        connections::serve(self.listener, Arc::new(policy), app, CancellationToken::new()).await;
+        Ok(())
     }
 }
 

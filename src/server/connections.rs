@@ -1,0 +1,81 @@
+//! Connections: one task each, from the accepted socket to the last answer. Nothing reaches the router that the policy
+//! does not let in; what the router answers is its own business.
+
+use std::convert::Infallible;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::Request;
+use axum::response::Response;
+use axum::serve::Listener;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::Service;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::access::{self, Policy};
+use super::peer::{Peer, PeerListener};
+use crate::runtime::Unbroken;
+
+/// Answers on one listener until it is told to stop, and then to the requests that are there already.
+pub(super) async fn serve(listener: TcpListener, policy: Arc<Policy>, app: Router, stop: CancellationToken) {
+    let mut listener = PeerListener(listener);
+    let app = TowerToHyperService::new(app);
+    let open = TaskTracker::new();
+    while let Some((stream, peer)) = stop.run_until_cancelled(listener.accept()).await {
+        let desk = Desk { peer, policy: Arc::clone(&policy), app: app.clone() };
+        // Whoever sends a body has hyper wake its own task several times a request.
+        open.spawn(Unbroken::new(converse(stream, desk, stop.clone())));
+    }
+    drop(listener);
+    open.close();
+    open.wait().await;
+}
+
+/// Answers on one connection until one side has enough.
+async fn converse(stream: TcpStream, desk: Desk, stop: CancellationToken) {
+    let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), desk).with_upgrades();
+    let mut connection = pin!(connection);
+    let ended = match stop.run_until_cancelled(connection.as_mut()).await {
+        Some(ended) => ended,
+        None => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::trace!("a connection broke: {error}");
+    }
+}
+
+/// Where the requests of one connection arrive.
+struct Desk {
+    peer: Peer,
+    policy: Arc<Policy>,
+    app: TowerToHyperService<Router>,
+}
+
+impl Service<Request<Incoming>> for Desk {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(ConnectInfo(self.peer));
+        let (policy, app) = (Arc::clone(&self.policy), self.app.clone());
+        Box::pin(async move {
+            match access::admit(&policy, request).await {
+                Ok(request) => app.call(request).await,
+                Err(refusal) => Ok(refusal),
+            }
+        })
+    }
+}
