@@ -185,6 +185,10 @@ pub(super) fn find_heading(scan: &mut Scan<'_>, hit: Range<usize>) {
 
 /// A private key in its armour, encoded once more.
 pub(super) fn find_encoded(scan: &mut Scan<'_>, hit: Range<usize>) {
+    // The keyword ends in the middle of a byte: the space after `BEGIN`.
+    if !matches!(scan.text.get(hit.end), Some(b'A'..=b'D')) {
+        return;
+    }
     let rest = &scan.text[hit.start..];
     let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
     let head = &rest[..rest.iter().take(80).take_while(is_part).count() / 4 * 4];

@@ -17,6 +17,40 @@ const LONGEST_COOKIES: usize = 8 << 10;
 
 const PASSWORD: &str = "[REDACTED_PASSWORD]";
 
+/// `AKIA… date secret`: the secret of a cloud's key, a few words after its id.
+pub(super) fn find_aws_secret(scan: &mut Scan<'_>, hit: Range<usize>) {
+    const ID: usize = 20;
+    const SECRET: usize = 40;
+    const MOST_WORDS: usize = 12;
+    let text = scan.text;
+    let is_id = |word: &[u8]| {
+        matches!(word, [b'A', b'K' | b'S', b'I', b'A', rest @ ..]
+            if rest.len() + 4 == ID && rest.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit()))
+    };
+    let is_gap = |byte: &&u8| byte.is_ascii_whitespace() || b",:;|\"'".contains(byte);
+    let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || b"/+_.-".contains(byte);
+    let mut at = hit.start + ID;
+    if !text.get(hit.start..at).is_some_and(is_id) {
+        return;
+    }
+    for _ in 0..MOST_WORDS {
+        let gap = text[at..].iter().take(32).take_while(is_gap).count();
+        let word = &text[at + gap..];
+        let word = &word[..word.iter().take(SECRET + 1).take_while(is_part).count()];
+        if gap == 0 || word.is_empty() || word.len() > SECRET || is_id(word) {
+            return;
+        }
+        at += gap + word.len();
+        let is_end = text.get(at).as_ref().is_none_or(is_gap);
+        if word.len() == SECRET && is_end && !word.iter().any(|byte| b"_.-".contains(byte)) {
+            if !values::is_filled_in(word) {
+                scan.hide(at - SECRET..at, scan.mask());
+            }
+            return;
+        }
+    }
+}
+
 /// `scheme://user:password@host`, at the colon.
 pub(super) fn find_url(scan: &mut Scan<'_>, hit: Range<usize>) {
     let text = scan.text;

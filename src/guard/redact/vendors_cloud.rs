@@ -1,6 +1,7 @@
 //! Keys of clouds and of what runs in them, by their prefixes.
 
-use super::rules::Find::{At, Back, Strict, Token};
+use super::places;
+use super::rules::Find::{At, Back, Code, Strict, Token};
 use super::rules::{Rule, rule};
 
 const AWS: &str = "[REDACTED_AWS_KEY]";
@@ -20,11 +21,9 @@ pub(super) static RULES: &[Rule] = &[
         "aws-secret-beside-id",
         AWS,
         &["AKIA", "ASIA"],
-        At(
-            r#"A[KS]IA[A-Z0-9]{16}[\s,:;|"']{1,32}(?:[\w:.+-]{1,40}[\s,:;|"']{1,32}){0,4}?([A-Za-z0-9/+]{40})(?:[\s,:;|"']|$)"#,
-        ),
+        Code(places::find_aws_secret),
         &["ACCESSKEY AKIA{u16} 2026-01-01T00:00:00+00:00 {b40} Active app", "AKIA{u16}:{b40}", "AKIA{u16},{b40}"],
-        &["AKIA is a prefix"],
+        &["AKIA is a prefix", "the word AKIA", "an akia{l16}:{b40}"],
     ),
     rule(
         "aws-token",
