@@ -1,7 +1,7 @@
 //! The task that owns one PTY: it reads it, and writes what could not be written at once.
 //!
 //! It sleeps until there is output, input, room to write, a deadline of the emulator, or the child's end. At most
-//! 64 KiB are taken per hold of the lock, and at most 64 KiB wait for a child that does not read.
+//! 16 KiB are taken per hold of the lock, and at most 64 KiB wait for a child that does not read.
 
 use std::cell::RefCell;
 use std::io;
@@ -15,13 +15,14 @@ use super::{Session, Shared};
 use crate::model::ExitInfo;
 use crate::pty::{Child, Control, Pty};
 
-/// Bytes taken in one go.
-const PIECE: usize = 64 << 10;
+/// Bytes taken in one go. More makes others wait longer for the thread and the lock, and a flood no faster: the system
+/// hands it over in pieces of 4 KiB.
+const PIECE: usize = 16 << 10;
 /// How long after the child's end its last output is waited for, when something else keeps the terminal open.
 const LAST_WORDS: Duration = Duration::from_millis(60);
 
 thread_local! {
-    /// One buffer for all sessions of a thread: 64 KiB each would be most of what an idle session costs.
+    /// One buffer for all sessions of a thread: one each would be a good part of what an idle session costs.
     static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; PIECE]);
 }
 
