@@ -418,6 +418,7 @@ async fn dangerous_text_is_refused_in_every_disguise() {
     let rig = Rig::new();
     let shell = rig.create(json!({})).await;
     shell.talk("true").await;
+    shell.wait(json!({ "prompt": true }), "prompt").await;
     let before = shell.call("term_read", json!({})).await["text"].clone();
     for (action, more) in [
         ("talk", json!({ "command": "rm -rf /" })),
