@@ -15,9 +15,10 @@ use super::{Session, Shared};
 use crate::model::ExitInfo;
 use crate::pty::{Child, Control, Pty};
 
-/// Bytes taken in one go. More makes others wait longer for the thread and the lock, and a flood no faster: the system
-/// hands it over in pieces of 4 KiB.
+/// Bytes taken per hold of the lock. More makes others wait longer for it, and a flood no faster.
 const PIECE: usize = 16 << 10;
+/// Bytes after which other tasks of the thread get their turn.
+const TURN: usize = 16 << 10;
 /// How long after the child's end its last output is waited for, when something else keeps the terminal open.
 const LAST_WORDS: Duration = Duration::from_millis(60);
 
@@ -138,26 +139,26 @@ impl Driver {
         }
     }
 
+    /// Takes what is there, at most about a turn's worth. Each read goes into the emulator before the next: the system
+    /// hands over 4 KiB at a time and has the program fill the next ones meanwhile. Collected first, they would be
+    /// worked on while the program stands still.
     fn read(&mut self) -> Read {
         BUFFER.with_borrow_mut(|buffer| {
-            let mut filled = 0;
-            let read = loop {
-                match self.pty.try_read(&mut buffer[filled..]) {
-                    Ok(0) => break Read::Closed,
-                    Ok(count) => filled += count,
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break Read::Drained,
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                    Err(_) => break Read::Closed,
+            let mut taken = 0;
+            while taken < TURN {
+                match self.pty.try_read(buffer) {
+                    Ok(0) => return Read::Closed,
+                    Ok(count) => {
+                        taken += count;
+                        let ingested = self.shared.lock().ingest(&buffer[..count], &self.control);
+                        self.handle(ingested);
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Read::Drained,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(_) => return Read::Closed,
                 }
-                if filled == buffer.len() {
-                    break Read::More;
-                }
-            };
-            if filled > 0 {
-                let ingested = self.shared.lock().ingest(&buffer[..filled], &self.control);
-                self.handle(ingested);
             }
-            read
+            Read::More
         })
     }
 
