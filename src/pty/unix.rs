@@ -5,7 +5,7 @@
 //! for the child.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -103,13 +103,21 @@ fn find_program(spec: &SpawnSpec) -> Option<PathBuf> {
 
 /// The descriptor of a terminal and who was started on it.
 struct Master {
-    fd: AsyncFd<OwnedFd>,
+    fd: OwnedFd,
     pid: u32,
+}
+
+impl AsRawFd for Master {
+    fn as_raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
 }
 
 /// A child on its terminal. One driver owns it; when it goes, the terminal is closed.
 pub struct Pty {
     master: Arc<Master>,
+    /// Tells when there is something to read; nobody is needed for that while there is more than can be taken.
+    watch: Option<AsyncFd<Arc<Master>>>,
 }
 
 /// The started process, as something that ends.
@@ -128,8 +136,9 @@ impl Pty {
     pub fn new(started: Started) -> io::Result<(Self, Child)> {
         let Started { master, child, pid } = started;
         let end = End::new(pid, child)?;
-        let fd = watch(master, Interest::READABLE)?;
-        Ok((Self { master: Arc::new(Master { fd, pid }) }, Child(end)))
+        let master = Arc::new(Master { fd: master, pid });
+        let watch = Some(watch(Arc::clone(&master), Interest::READABLE)?);
+        Ok((Self { master, watch }, Child(end)))
     }
 
     /// A handle for questions and signals; it does not keep the terminal open.
@@ -139,20 +148,39 @@ impl Pty {
 
     /// Waits until there may be something to read.
     pub async fn readable(&self) -> io::Result<()> {
-        self.master.fd.readable().await.map(|mut guard| guard.retain_ready())
+        match &self.watch {
+            Some(watch) => watch.readable().await.map(|mut guard| guard.retain_ready()),
+            None => Ok(()),
+        }
+    }
+
+    /// There is more than one turn could take. Until a read finds nothing left, nobody has to be told that there is
+    /// something: the system would wake a thread for every piece of a flood that another thread reads already.
+    pub fn look_away(&mut self) {
+        self.watch = None;
     }
 
     /// Waits until there may be room to write. Watched on a descriptor of its own, and only while somebody waits: a
     /// line editor reads one byte at a time, and each of them would wake the driver.
     pub async fn writable(&self) -> io::Result<()> {
-        let room = watch(self.master.fd.get_ref().try_clone()?, Interest::WRITABLE)?;
+        let room = watch(self.master.fd.try_clone()?, Interest::WRITABLE)?;
         room.writable().await.map(|mut guard| guard.retain_ready())
     }
 
     /// Reads what is there. Zero bytes: nobody has the other side open any more.
-    pub fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self.master.fd.try_io(Interest::READABLE, |fd| Ok(rustix::io::read(fd, &mut *buffer)?)) {
+    pub fn try_read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut read = || Ok(rustix::io::read(&self.master.fd, &mut *buffer)?);
+        let result = match &self.watch {
+            Some(watch) => watch.try_io(Interest::READABLE, |_| read()),
+            None => read(),
+        };
+        match result {
             Err(error) if error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) => Ok(0),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && self.watch.is_none() => {
+                // What came since is told of at once.
+                self.watch = Some(watch(Arc::clone(&self.master), Interest::READABLE)?);
+                Err(error)
+            }
             other => other,
         }
     }
@@ -165,14 +193,15 @@ impl Pty {
 
 impl Master {
     fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(rustix::io::write(self.fd.get_ref(), bytes)?)
+        Ok(rustix::io::write(&self.fd, bytes)?)
     }
 }
 
 /// Has the runtime watch a descriptor.
 #[expect(unsafe_code, reason = "the runtime cannot see that the descriptor stays the same")]
-fn watch(fd: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an `OwnedFd` is one descriptor for as long as it lives, and it lives in the `AsyncFd`.
+fn watch<T: AsRawFd>(fd: T, interest: Interest) -> io::Result<AsyncFd<T>> {
+    // SAFETY: both kinds that are watched, an `OwnedFd` and a shared `Master` around one, are one descriptor for as long
+    // as they live, and they live in the `AsyncFd`.
     unsafe { AsyncFd::register_with_interest(fd, interest) }.map_err(io::Error::from)
 }
 

@@ -123,9 +123,18 @@ impl Pty {
 
     /// Waits until there may be something to read.
     pub async fn readable(&self) -> io::Result<()> {
-        self.incoming.changed.notified().await;
+        let has_nothing = {
+            let bytes = self.incoming.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+            bytes.0.is_empty() && !bytes.1
+        };
+        if has_nothing {
+            self.incoming.changed.notified().await;
+        }
         Ok(())
     }
+
+    /// There is more than one turn could take. Nobody is woken meanwhile.
+    pub fn look_away(&mut self) {}
 
     /// Waits until there may be room to write.
     pub async fn writable(&self) -> io::Result<()> {
@@ -134,7 +143,7 @@ impl Pty {
     }
 
     /// Reads what is there.
-    pub fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+    pub fn try_read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut bytes = self.incoming.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         if bytes.0.is_empty() {
             return if bytes.1 { Ok(0) } else { Err(io::ErrorKind::WouldBlock.into()) };

@@ -17,6 +17,8 @@ use crate::pty::{Child, Control, Pty};
 
 /// Bytes taken per hold of the lock. More makes others wait longer for it, and a flood no faster.
 const PIECE: usize = 16 << 10;
+/// The system hands over so much at a time while there is more.
+const FULL_READ: usize = 2 << 10;
 /// Bytes after which other tasks of the thread get their turn.
 const TURN: usize = 16 << 10;
 /// How long after the child's end its last output is waited for, when something else keeps the terminal open.
@@ -96,7 +98,6 @@ impl Driver {
                 (outbox.has_work(), outbox.is_taken())
             };
             tokio::select! {
-                biased;
                 result = self.pty.readable(), if is_open => match result.map(|()| self.read()) {
                     Ok(Read::More) => tokio::task::yield_now().await,
                     Ok(Read::Drained) => {}
@@ -151,13 +152,19 @@ impl Driver {
                     Ok(count) => {
                         taken += count;
                         let ingested = self.shared.lock().ingest(&buffer[..count], &self.control);
+                        let news = ingested.news;
                         self.handle(ingested);
+                        // Whoever waited for it goes on before it is asked whether there is more.
+                        if news && count < FULL_READ {
+                            return Read::More;
+                        }
                     }
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Read::Drained,
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     Err(_) => return Read::Closed,
                 }
             }
+            self.pty.look_away();
             Read::More
         })
     }

@@ -85,8 +85,8 @@ struct Shared {
     news: watch::Sender<u64>,
     orders: mpsc::Sender<Order>,
     control: Control,
-    /// Held by the `talk` that may type.
-    turn: tokio::sync::Mutex<()>,
+    /// Held by the `talk` that may type: where the system said the shell was when the last one ended.
+    turn: tokio::sync::Mutex<Option<PathBuf>>,
     /// When the child was found dead.
     ended: Mutex<Option<Instant>>,
     /// When something was last typed that the terminal did not show.

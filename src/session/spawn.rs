@@ -138,7 +138,7 @@ impl Session {
             news: watch::Sender::new(0),
             orders,
             control: pty.control(),
-            turn: tokio::sync::Mutex::new(()),
+            turn: tokio::sync::Mutex::default(),
             ended: Mutex::new(None),
             typed_hidden: Mutex::new(None),
             is_being_killed: AtomicBool::new(false),

@@ -86,7 +86,7 @@ impl Session {
             return Err(self.exited(exit, None));
         }
         let deadline = Instant::now() + request.timeout;
-        let Ok(_turn) = tokio::time::timeout_at(deadline.into(), self.shared.turn.lock()).await else {
+        let Ok(mut last_directory) = tokio::time::timeout_at(deadline.into(), self.shared.turn.lock()).await else {
             return Err(self.busy("Another talk is running in this session", None));
         };
         let sentinel = Sentinel::new(request.sentinel.as_deref(), &random_hex())
@@ -100,12 +100,11 @@ impl Session {
         let deadline = if was_starting { Instant::now() + request.timeout } else { deadline };
         let mut news = self.shared.news.subscribe();
         let mut progress = self.shared.progress.subscribe();
-        let was_in = self.shared.control.directory();
         let id = self.hand_over(&request, &ground, &sentinel).await?;
         let waiters = (&mut news, &mut progress);
         match self.until_end(id, &ground, deadline, waiters).await {
             Waited::Ended => {
-                if self.shared.control.directory() != was_in {
+                if self.has_moved_from(&mut last_directory) {
                     self.until_told_where(&mut news).await;
                 }
                 self.answer(id, sentinel.token(), request.all_raw)
@@ -200,6 +199,12 @@ impl Session {
                 () = sleep_until(deadline) => {}
             }
         }
+    }
+
+    /// The shell is not where the last command left it. Before the first, nobody knows.
+    fn has_moved_from(&self, last: &mut Option<PathBuf>) -> bool {
+        let now = self.shared.control.directory();
+        std::mem::replace(last, now.clone()) != now
     }
 
     /// A marked shell tells where it is before its next prompt; one that has moved is given a moment to do so.

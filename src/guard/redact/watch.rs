@@ -4,6 +4,9 @@
 //! cannot know; so the lines are learned while they pass.
 
 use std::ops::Range;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 
 use super::blocks::{Block, Line};
 use super::plain;
@@ -14,8 +17,9 @@ const LOOKED_BACK: usize = 96;
 const LONGEST_LINE: usize = 8 << 10;
 /// Shorter lines are not learned: they would hide ordinary words.
 const SHORTEST_LINE: usize = 12;
-/// What the first lines of private keys have.
-const HEADINGS: [&[u8]; 3] = [b"PRIVATE KEY", b"Private-Lines: ", b"OpenVPN Static key V"];
+/// What the first lines of private keys have. To prepare a search takes longer than to look through a short piece.
+static HEADINGS: LazyLock<[Finder<'static>; 3]> =
+    LazyLock::new(|| ["PRIVATE KEY", "Private-Lines: ", "OpenVPN Static key V"].map(Finder::new));
 
 /// Follows a stream of output.
 #[derive(Debug, Default)]
@@ -48,7 +52,8 @@ impl KeyWatch {
         let mut border = std::mem::take(&mut self.tail);
         border.extend_from_slice(near);
         let at_border = heading(&border).map(|found| found.end.saturating_sub(before));
-        let found = at_border.or_else(|| heading(piece).map(|found| found.end));
+        let beyond = (piece.len() > near.len()).then_some(piece);
+        let found = at_border.or_else(|| beyond.and_then(heading).map(|found| found.end));
         match found {
             Some(end) => {
                 self.block = Some(Block::default());
@@ -112,7 +117,8 @@ fn text(line: &[u8], range: Range<usize>) -> Option<String> {
 
 fn heading(text: &[u8]) -> Option<Range<usize>> {
     HEADINGS.iter().find_map(|heading| {
-        let at = memchr::memmem::find(text, heading)?;
+        let at = heading.find(text)?;
+        let heading = heading.needle();
         let before = &text[at.saturating_sub(60)..at];
         let is_begin = memchr::memmem::rfind(before, b"BEGIN ").is_some() || heading.starts_with(b"Private-");
         is_begin.then(|| at..at + heading.len())

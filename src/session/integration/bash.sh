@@ -26,8 +26,9 @@ __kpty_wrap() {
   # A plain assignment to PROMPT_COMMAND replaces the first hook and leaves the last, which then tells the end.
   \builtin local __kpty_late=$'__kpty_was=$?\n[[ ${__kpty_status-} ]] || {\n__kpty_status=$__kpty_was\n'"$__kpty_tell"$'}\n'
   \builtin local __kpty_check=$'[[ ${PWD-}${PS0-}${PS1-}${PS1@a}${PS2-}${PROMPT_COMMAND-} == "${__kpty_seen-}" ]] || __kpty_renew\n__kpty_status=\n'
-  \builtin local __kpty_first=$'{\n__kpty_status=$?\n'"$__kpty_tell"'} >/dev/null 2>&1' \
-    __kpty_last=$'{\n'"$__kpty_late$__kpty_check"'} >/dev/null 2>&1'
+  # Closed for the time of a hook, the outputs keep its trace (set -x) to themselves; opening /dev/null takes longer.
+  \builtin local __kpty_first=$'{\n__kpty_status=$?\n'"$__kpty_tell"'} >&- 2>&-' \
+    __kpty_last=$'{\n'"$__kpty_late$__kpty_check"'} >&- 2>&-'
   \builtin local -a __kpty_hooks
   if [[ ${PS1-} != "$__kpty_a"*"$__kpty_b" ]]; then
     if [[ ${PS1+x} && ${PS1@a} == *r* ]]; then
