@@ -67,7 +67,9 @@ pub fn passing_hex() -> String {
     static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    format!("{:016x}{:016x}", KEYS.hash_one((count, 'a')), KEYS.hash_one((count, 'b')))
+    let bits = u128::from(KEYS.hash_one((count, 'a'))) << 64 | u128::from(KEYS.hash_one((count, 'b')));
+    let digit = |place: u32| char::from(b"0123456789abcdef"[(bits >> (4 * place)) as usize & 0xf]);
+    (0..32).map(digit).collect()
 }
 
 #[cfg(test)]

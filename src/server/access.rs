@@ -49,6 +49,8 @@ pub(super) struct Visitor {
 pub(super) struct Policy {
     /// Where the server listens.
     ports: Vec<u16>,
+    /// What a request for it has as `Host`, as nearly everybody writes it.
+    hosts: Vec<String>,
     reach: Reach,
     /// Pages that may ask besides those of this machine.
     origins: Vec<String>,
@@ -70,7 +72,8 @@ impl Policy {
     pub(super) fn new(ports: Vec<u16>, reach: Reach, origins: &[String], login: Login) -> Result<Self> {
         let origins = origins.iter().map(|origin| written_origin(origin)).collect::<Result<_>>()?;
         let browsers = Arc::new(Browsers::new(ports.first().copied().unwrap_or(0)));
-        Ok(Self { ports, reach, origins, login, browsers })
+        let hosts = ports.iter().flat_map(|port| LOOPBACK_NAMES.map(|name| format!("{name}:{port}"))).collect();
+        Ok(Self { ports, hosts, reach, origins, login, browsers })
     }
 
     /// The browsers that were let in by a link.
@@ -156,6 +159,9 @@ impl Policy {
     fn is_addressed_to_us(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let mut hosts = headers.get_all(header::HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
+        if uri.authority().is_none() && self.hosts.iter().any(|known| host == known.as_str()) {
+            return true;
+        }
         let host = host.to_str().ok().and_then(|host| host.parse().ok());
         let is_ours = |authority: &Authority| {
             is_loopback(authority) && authority.port_u16().is_some_and(|port| self.ports.contains(&port))

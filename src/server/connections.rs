@@ -1,5 +1,5 @@
-//! Connections: one task each, from the accepted socket to the last answer. Nothing reaches the router that the policy
-//! does not let in; what the router answers is its own business.
+//! Connections: one task each, from the accepted socket to the last answer. Nothing gets past the policy that it does not
+//! let in; what is answered then is the business of the router, or of the protocol's own path.
 
 use std::convert::Infallible;
 use std::pin::{Pin, pin};
@@ -21,16 +21,44 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::access::{self, Policy};
+use super::mcp::McpGate;
 use super::peer::{Peer, PeerListener};
 use crate::runtime::Unbroken;
 
+/// Who answers what is let in.
+pub(super) struct App {
+    router: TowerToHyperService<Router>,
+    /// The path that nearly all requests are for: the way through the router takes longer than many of its answers.
+    direct: Option<(Arc<str>, Arc<McpGate>)>,
+}
+
+impl App {
+    /// A router, and the protocol at a path of its own.
+    pub(super) fn new(router: Router, path: &str, gate: Arc<McpGate>) -> Self {
+        Self { direct: Some((path.into(), gate)), ..router.into() }
+    }
+
+    async fn answer(&self, request: Request<Body>) -> Result<Response, Infallible> {
+        match &self.direct {
+            Some((path, gate)) if request.uri().path() == &**path => Ok(gate.handle(request).await),
+            _ => self.router.call(request).await,
+        }
+    }
+}
+
+impl From<Router> for App {
+    fn from(router: Router) -> Self {
+        Self { router: TowerToHyperService::new(router), direct: None }
+    }
+}
+
 /// Answers on one listener until it is told to stop, and then to the requests that are there already.
-pub(super) async fn serve(listener: TcpListener, policy: Arc<Policy>, app: Router, stop: CancellationToken) {
+pub(super) async fn serve(listener: TcpListener, policy: Arc<Policy>, app: App, stop: CancellationToken) {
     let mut listener = PeerListener(listener);
-    let app = TowerToHyperService::new(app);
+    let app = Arc::new(app);
     let open = TaskTracker::new();
     while let Some((stream, peer)) = stop.run_until_cancelled(listener.accept()).await {
-        let desk = Desk { peer, policy: Arc::clone(&policy), app: app.clone() };
+        let desk = Desk { peer, policy: Arc::clone(&policy), app: Arc::clone(&app) };
         // Whoever sends a body has hyper wake its own task several times a request.
         open.spawn(Unbroken::new(converse(stream, desk, stop.clone())));
     }
@@ -59,7 +87,7 @@ async fn converse(stream: TcpStream, desk: Desk, stop: CancellationToken) {
 struct Desk {
     peer: Peer,
     policy: Arc<Policy>,
-    app: TowerToHyperService<Router>,
+    app: Arc<App>,
 }
 
 impl Service<Request<Incoming>> for Desk {
@@ -70,10 +98,10 @@ impl Service<Request<Incoming>> for Desk {
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(self.peer));
-        let (policy, app) = (Arc::clone(&self.policy), self.app.clone());
+        let (policy, app) = (Arc::clone(&self.policy), Arc::clone(&self.app));
         Box::pin(async move {
             match access::admit(&policy, request).await {
-                Ok(request) => app.call(request).await,
+                Ok(request) => app.answer(request).await,
                 Err(refusal) => Ok(refusal),
             }
         })

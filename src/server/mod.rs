@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::routing::{any, get};
+use axum::routing::get;
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -46,13 +46,14 @@ use crate::tools::Tools;
 use crate::traffic::{Journal, Recording, Retention};
 use access::{Login, Policy};
 use browser::FIRST_LINK_LIFE;
+use connections::App;
+use mcp::Folders;
 #[cfg(feature = "conformance")]
 pub use mcp::conformance;
 pub use mcp::{
     AGENT_HEADER, Answer, Block, CLIENT_HEADER, Engine, Resource, SHOWS_PROGRESS_HEADER, TOOL_NAMES, ToolCall,
     serve_stdio,
 };
-use mcp::{Folders, McpGate};
 use state_dir::Announcement;
 
 /// The version that answers and files carry.
@@ -199,12 +200,12 @@ impl Server {
         let pending = tools.config().project_root.join(PENDING_FOLDER);
         let gate = mcp::gate(tools.clone(), &Folders { state: state_dir, pending: Some(pending) });
         let health = Health { tools: tools.clone(), saver: saver.clone(), port: address.port() };
-        let app = router(&tools, gate.clone(), health.clone(), &policy);
+        let app = App::new(router(&tools, health.clone(), &policy), &tools.config().mcp_path, gate.clone());
         let stopping = CancellationToken::new();
         let mut serving = tokio::spawn(connections::serve(listener, Arc::clone(&policy), app, stopping.clone()));
         let bridging = bridge.map(|Bridge { listener, address }| {
             let app = bridge_router(&tools, Health { port: address.port(), ..health });
-            tokio::spawn(connections::serve(listener, policy, app, stopping.clone()))
+            tokio::spawn(connections::serve(listener, policy, app.into(), stopping.clone()))
         });
         let registrar = elsewhere.map(|elsewhere| start_registering(&tools, elsewhere)).transpose()?;
         tokio::select! {
@@ -348,7 +349,8 @@ fn login(settings: &ServerSettings, folder: Option<&Path>) -> Result<Login> {
     Ok(Login::On(token))
 }
 
-fn router(tools: &Tools, gate: Arc<McpGate>, health: Health, policy: &Policy) -> Router {
+/// Everything but the protocol.
+fn router(tools: &Tools, health: Health, policy: &Policy) -> Router {
     Router::new()
         .route("/", get(info).with_state(tools.clone()))
         .route("/health", get(Health::tell).with_state(health))
@@ -358,7 +360,6 @@ fn router(tools: &Tools, gate: Arc<McpGate>, health: Health, policy: &Policy) ->
         .merge(live::routes(tools))
         .merge(traffic_http::routes(tools))
         .merge(agents_http::routes(tools))
-        .route(&tools.config().mcp_path, any(McpGate::handle).with_state(gate))
         .fallback(not_found)
 }
 

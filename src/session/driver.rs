@@ -23,6 +23,8 @@ const FULL_READ: usize = 2 << 10;
 const TURN: usize = 16 << 10;
 /// How long after the child's end its last output is waited for, when something else keeps the terminal open.
 const LAST_WORDS: Duration = Duration::from_millis(60);
+/// How long what keeps the terminal open is listened to at most: it may never stop.
+const LONGEST_LAST_WORDS: Duration = Duration::from_secs(1);
 
 thread_local! {
     /// One buffer for all sessions of a thread: one each would be a good part of what an idle session costs.
@@ -130,13 +132,15 @@ impl Driver {
     }
 
     /// Output can arrive after the child has ended: the system hands it over in its own time. It is complete when
-    /// nobody has the terminal open; where something else does, when nothing came for a while.
+    /// nobody has the terminal open; where something else does, when nothing came for a while, or too much.
     async fn last_words(&mut self, mut is_open: bool) {
-        while is_open {
+        let deadline = Instant::now() + LONGEST_LAST_WORDS;
+        while is_open && Instant::now() < deadline {
             match tokio::time::timeout(LAST_WORDS, self.pty.readable()).await {
                 Ok(Ok(())) => is_open = self.read() != Read::Closed,
                 _ => return,
             }
+            tokio::task::yield_now().await;
         }
     }
 

@@ -105,9 +105,15 @@ const OWN_WORDS: [&str; 3] = ["error_code", "completed_by", "buffer_type"];
 
 /// Takes secrets out of every text of an answer that may still have some.
 pub(super) fn mask(reply: &mut Reply, redactor: &Redactor) {
-    let is_open = |name: &str| !OWN_WORDS.contains(&name) && (reply.is_error || !MASKED_ALREADY.contains(&name));
+    // Errors say the same twice.
+    let twice = reply.body.get("error").is_some_and(|error| reply.body.get("message") == Some(error));
+    let is_done = |name: &str| !reply.is_error && MASKED_ALREADY.contains(&name) || twice && name == "message";
+    let is_open = |name: &str| !is_done(name) && !OWN_WORDS.contains(&name);
     let open = reply.body.iter_mut().filter(|(name, _)| is_open(name));
     open.for_each(|(_, value)| mask_value(value, redactor));
+    if twice && let Some(masked) = reply.body.get("error").cloned() {
+        reply.body.insert("message".to_owned(), masked);
+    }
 }
 
 fn mask_value(value: &mut Value, redactor: &Redactor) {

@@ -94,7 +94,8 @@ pub struct Answer {
 impl From<Reply> for Answer {
     fn from(Reply { mut body, is_error }: Reply) -> Self {
         let picture = body.get_mut("image").and_then(Value::as_object_mut).and_then(Block::take_picture);
-        let answer = Block::text(Value::Object(body).to_string());
+        // A map of JSON values is always JSON.
+        let answer = Block::text(serde_json::to_string(&body).unwrap_or_default());
         Self { blocks: picture.into_iter().chain([answer]).collect(), is_error }
     }
 }
@@ -125,9 +126,12 @@ impl Engine for Tools {
 
 /// The tool for looking does nothing else.
 pub(super) fn may(tool: &str, arguments: &Map<String, Value>) -> Result<()> {
+    if tool != VIEW_TOOL {
+        return Ok(());
+    }
     let action = action(arguments);
     // What is no action at all is refused by the tools themselves.
-    if tool != VIEW_TOOL || is_looking(&action) || !ACTIONS.contains(&action.as_str()) {
+    if is_looking(&action) || !ACTIONS.contains(&action.as_str()) {
         return Ok(());
     }
     let looking: Vec<_> = super::published::looking_actions().collect();

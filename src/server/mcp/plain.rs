@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::body::{Body, HttpBody as _};
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use rmcp::ServerHandler;
@@ -100,6 +100,18 @@ pub(crate) struct PlainResult {
     pub(super) is_error: bool,
 }
 
+impl PlainResult {
+    /// About how many bytes its texts take.
+    fn size(&self) -> usize {
+        let sizes = self.content.iter().map(|block| match block {
+            Block::Text { text } => text.len(),
+            Block::Image { data, .. } => data.len(),
+            Block::Resource { resource } => resource.text.len(),
+        });
+        sizes.sum()
+    }
+}
+
 /// A message with a result, as it stands on the wire.
 #[derive(Serialize)]
 struct PlainAnswer<'a, R> {
@@ -148,17 +160,26 @@ impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Gate<H> {
         self.stopping.cancel();
     }
 
+    /// Answers one request, as part of a router.
+    #[cfg(any(test, feature = "conformance"))]
+    pub(crate) async fn route(
+        axum::extract::State(gate): axum::extract::State<Arc<Self>>,
+        request: Request,
+    ) -> Response {
+        gate.handle(request).await
+    }
+
     /// Answers one request.
-    pub(crate) async fn handle(State(gate): State<Arc<Self>>, request: Request) -> Response {
+    pub(crate) async fn handle(&self, request: Request) -> Response {
         if request.method() == Method::POST && !request.body().is_end_stream() && !is_json(request.headers()) {
             return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json")
                 .into_response();
         }
         if request.method() != Method::POST || accepts_streams(request.headers()) {
-            return gate.handle_strict(request).await;
+            return self.handle_strict(request).await;
         }
         let session = session_header(request.headers());
-        let mut response = gate.handle_plain(request, session.as_ref()).await;
+        let mut response = self.handle_plain(request, session.as_ref()).await;
         if let Some(session) = session {
             response.headers_mut().insert(SESSION_HEADER, session);
         }
@@ -206,11 +227,12 @@ impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Gate<H> {
             let id = message.get("id").unwrap_or(&Value::Null);
             match (message.get("method").and_then(Value::as_str), message.get("params")) {
                 (Some("ping"), _) => {
-                    return Json(PlainAnswer { jsonrpc: "2.0", id, result: json!({}) }).into_response();
+                    return json(&PlainAnswer { jsonrpc: "2.0", id, result: Map::new() }, 0);
                 }
                 (Some("tools/call"), Some(Value::Object(params))) => {
                     if let Some(result) = self.handler.answer_plain(params, &plain).await {
-                        return Json(PlainAnswer { jsonrpc: "2.0", id, result }).into_response();
+                        let size = result.size();
+                        return json(&PlainAnswer { jsonrpc: "2.0", id, result }, size);
                     }
                 }
                 _ => {}
@@ -228,6 +250,15 @@ impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Gate<H> {
         parts.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
         parts.extensions.insert(plain);
         self.plain.handle(Request::from_parts(parts, Body::from(body))).await.map(Body::new)
+    }
+}
+
+/// A message of about this size. Its room is taken at once: a screen would otherwise be copied several times while it grows.
+fn json(message: &impl Serialize, size: usize) -> Response {
+    let mut bytes = Vec::with_capacity(size + size / 4 + 256);
+    match serde_json::to_writer(&mut bytes, message) {
+        Ok(()) => ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], bytes).into_response(),
+        Err(error) => refusal(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()).into_response(),
     }
 }
 
@@ -489,7 +520,7 @@ mod tests {
     async fn a_client_that_hangs_up_ends_its_wait() {
         let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
         let gate = crate::server::mcp::gate(Endless(sender), &Default::default());
-        let app = axum::Router::new().route("/mcp", axum::routing::any(Gate::<Adapter>::handle).with_state(gate));
+        let app = axum::Router::new().route("/mcp", axum::routing::any(Gate::<Adapter>::route).with_state(gate));
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         let serving = tokio::spawn(axum::serve(listener, app).into_future());

@@ -149,6 +149,17 @@ async fn what_starts_late_or_outlives_its_shell_is_ended_too() {
     assert_eq!(processes_with(&mark), Vec::<String>::new());
 }
 
+/// Something that never stops printing keeps the terminal; the end of the shell is told all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flood_that_outlives_its_shell_does_not_keep_it_alive() {
+    let rig = Rig::new();
+    let shell = rig.create(json!({})).await;
+    let command = json!({ "command": "(trap '' HUP; exec yes) & exit 5", "timeout_ms": 20_000 });
+    let ended = shell.fails("talk", command, ErrorCode::PtyProcessExited).await;
+    assert_eq!(ended["details"]["exit_code"], 5, "{ended}");
+    shell.call("kill", json!({})).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dead_session_stays_readable_for_its_time() {
     let rig = Rig::with(Config { keep_dead: Duration::from_millis(2_500), ..Config::default() });

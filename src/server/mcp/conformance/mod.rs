@@ -67,8 +67,8 @@ impl FixtureServer {
     pub async fn run(self, state: &Path) -> error::Result<()> {
         let gate = Arc::new(Gate::new(Fixtures, Some(state.join(SESSIONS_FOLDER))));
         let policy = Policy::new(vec![self.address.port()], Reach::Loopback, &[], Login::On(None))?;
-        let app = Router::new().route("/mcp", any(Gate::<Fixtures>::handle).with_state(gate));
-        connections::serve(self.listener, Arc::new(policy), app, CancellationToken::new()).await;
+        let app = Router::new().route("/mcp", any(Gate::<Fixtures>::route).with_state(gate));
+        connections::serve(self.listener, Arc::new(policy), app.into(), CancellationToken::new()).await;
         Ok(())
     }
 }
