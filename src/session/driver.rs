@@ -17,7 +17,7 @@ use crate::pty::{Child, Control, Pty};
 
 /// Bytes taken per hold of the lock. More makes others wait longer for it, and a flood no faster.
 const PIECE: usize = 16 << 10;
-/// The system hands over so much at a time while there is more.
+/// A read of fewer bytes most often took everything.
 const FULL_READ: usize = 2 << 10;
 /// Bytes after which other tasks of the thread get their turn.
 const TURN: usize = 16 << 10;
