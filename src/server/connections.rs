@@ -21,26 +21,31 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::access::{self, Policy};
-use super::mcp::McpGate;
 use super::peer::{Peer, PeerListener};
 use crate::runtime::Unbroken;
+
+/// Answers all requests for one path.
+pub(super) trait Answers: Send + Sync + 'static {
+    /// Always comes to an answer.
+    fn answer(&self, request: Request<Body>) -> Pin<Box<dyn Future<Output = Response> + Send + '_>>;
+}
 
 /// Who answers what is let in.
 pub(super) struct App {
     router: TowerToHyperService<Router>,
     /// The path that nearly all requests are for: the way through the router takes longer than many of its answers.
-    direct: Option<(Arc<str>, Arc<McpGate>)>,
+    direct: Option<(String, Arc<dyn Answers>)>,
 }
 
 impl App {
     /// A router, and the protocol at a path of its own.
-    pub(super) fn new(router: Router, path: &str, gate: Arc<McpGate>) -> Self {
-        Self { direct: Some((path.into(), gate)), ..router.into() }
+    pub(super) fn new(router: Router, path: &str, gate: Arc<dyn Answers>) -> Self {
+        Self { direct: Some((path.to_owned(), gate)), ..router.into() }
     }
 
     async fn answer(&self, request: Request<Body>) -> Result<Response, Infallible> {
         match &self.direct {
-            Some((path, gate)) if request.uri().path() == &**path => Ok(gate.handle(request).await),
+            Some((path, gate)) if request.uri().path() == path => Ok(gate.answer(request).await),
             _ => self.router.call(request).await,
         }
     }

@@ -7,6 +7,7 @@
 
 use std::future::Future;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +30,7 @@ use super::sessions::Sessions;
 use super::{AGENT_HEADER, CLIENT_HEADER, SHOWS_PROGRESS_HEADER};
 use crate::ids::passing_hex;
 use crate::server::body::{MAX_BODY_BYTES, is_json, json_of, refusal};
+use crate::server::connections::Answers;
 use crate::traffic::clean_name;
 
 /// The header with the id of a client session.
@@ -160,17 +162,7 @@ impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Gate<H> {
         self.stopping.cancel();
     }
 
-    /// Answers one request, as part of a router.
-    #[cfg(any(test, feature = "conformance"))]
-    pub(crate) async fn route(
-        axum::extract::State(gate): axum::extract::State<Arc<Self>>,
-        request: Request,
-    ) -> Response {
-        gate.handle(request).await
-    }
-
-    /// Answers one request.
-    pub(crate) async fn handle(&self, request: Request) -> Response {
+    async fn handle(&self, request: Request) -> Response {
         if request.method() == Method::POST && !request.body().is_end_stream() && !is_json(request.headers()) {
             return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json")
                 .into_response();
@@ -227,12 +219,12 @@ impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Gate<H> {
             let id = message.get("id").unwrap_or(&Value::Null);
             match (message.get("method").and_then(Value::as_str), message.get("params")) {
                 (Some("ping"), _) => {
-                    return json(&PlainAnswer { jsonrpc: "2.0", id, result: Map::new() }, 0);
+                    return json_response(&PlainAnswer { jsonrpc: "2.0", id, result: Map::new() }, 0);
                 }
                 (Some("tools/call"), Some(Value::Object(params))) => {
                     if let Some(result) = self.handler.answer_plain(params, &plain).await {
                         let size = result.size();
-                        return json(&PlainAnswer { jsonrpc: "2.0", id, result }, size);
+                        return json_response(&PlainAnswer { jsonrpc: "2.0", id, result }, size);
                     }
                 }
                 _ => {}
@@ -253,8 +245,14 @@ impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Gate<H> {
     }
 }
 
+impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Answers for Gate<H> {
+    fn answer(&self, request: Request) -> Pin<Box<dyn Future<Output = Response> + Send + '_>> {
+        Box::pin(self.handle(request))
+    }
+}
+
 /// A message of about this size. Its room is taken at once: a screen would otherwise be copied several times while it grows.
-fn json(message: &impl Serialize, size: usize) -> Response {
+fn json_response(message: &impl Serialize, size: usize) -> Response {
     let mut bytes = Vec::with_capacity(size + size / 4 + 256);
     match serde_json::to_writer(&mut bytes, message) {
         Ok(()) => ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], bytes).into_response(),
@@ -406,7 +404,6 @@ mod tests {
 
     use super::*;
     use crate::config::LONGEST_TALK;
-    use crate::server::mcp::adapter::Adapter;
     use crate::server::mcp::engine::{Answer, Engine, ToolCall};
 
     #[test]
@@ -520,7 +517,11 @@ mod tests {
     async fn a_client_that_hangs_up_ends_its_wait() {
         let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
         let gate = crate::server::mcp::gate(Endless(sender), &Default::default());
-        let app = axum::Router::new().route("/mcp", axum::routing::any(Gate::<Adapter>::route).with_state(gate));
+        let answer = move |request| {
+            let gate = Arc::clone(&gate);
+            async move { gate.handle(request).await }
+        };
+        let app = axum::Router::new().route("/mcp", axum::routing::any(answer));
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         let serving = tokio::spawn(axum::serve(listener, app).into_future());

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::routing::any;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
     CreateMessageRequestParams, ElicitRequestParams, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
@@ -33,8 +32,9 @@ use rounds::{Given, Round};
 use super::plain::{AnswersPlainCalls, Plain, PlainResult};
 use super::{Gate, SESSIONS_FOLDER};
 use crate::error::{self, Error};
+use crate::server::Reach;
 use crate::server::access::{Login, Policy};
-use crate::server::{Reach, connections};
+use crate::server::connections::{self, App};
 
 /// One red pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
@@ -67,8 +67,8 @@ impl FixtureServer {
     pub async fn run(self, state: &Path) -> error::Result<()> {
         let gate = Arc::new(Gate::new(Fixtures, Some(state.join(SESSIONS_FOLDER))));
         let policy = Policy::new(vec![self.address.port()], Reach::Loopback, &[], Login::On(None))?;
-        let app = Router::new().route("/mcp", any(Gate::<Fixtures>::route).with_state(gate));
-        connections::serve(self.listener, Arc::new(policy), app.into(), CancellationToken::new()).await;
+        let app = App::new(Router::new(), "/mcp", gate);
+        connections::serve(self.listener, Arc::new(policy), app, CancellationToken::new()).await;
         Ok(())
     }
 }
