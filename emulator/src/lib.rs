@@ -217,7 +217,7 @@ impl Emulator {
     }
 
     /// Reads text. The filter, if any, sees every line whole before anything is cut.
-    pub fn read(&mut self, request: &Request, filter: Option<&mut LineFilter<'_>>) -> Answer {
+    pub fn read(&mut self, request: &Request, filter: Option<&mut dyn LineFilter>) -> Answer {
         let behind = request.which == Which::Main && self.buffer() == Buffer::Alternate;
         if behind {
             self.engine.look_at_main();
@@ -312,7 +312,7 @@ impl Emulator {
     }
 
     /// Reads the buffer that the engine shows now.
-    fn read_shown(&mut self, request: &Request, filter: Option<&mut LineFilter<'_>>) -> Answer {
+    fn read_shown(&mut self, request: &Request, filter: Option<&mut dyn LineFilter>) -> Answer {
         let buffer = self.engine.buffer();
         self.bring_index_up_to_date(buffer);
         let lines = self.lines(buffer);

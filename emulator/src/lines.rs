@@ -201,25 +201,24 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Replaces `text` by the text of a line and notes where each of its rows ends.
-    pub(crate) fn read_rows(&self, number: u64, text: &mut String, row_ends: &mut Vec<usize>) {
-        text.clear();
-        row_ends.clear();
+    /// Appends the text of a line, and where each of its rows ends in it.
+    pub(crate) fn push_rows(&self, number: u64, text: &mut String, row_ends: &mut Vec<usize>) {
+        let (start, first) = (text.len(), row_ends.len());
         match self.live(number) {
             Some(line) => {
                 for row in self.index.rows(line) {
                     self.engine.push_row(row, text);
-                    row_ends.push(text.len());
+                    row_ends.push(text.len() - start);
                 }
-                if row_ends.len() > 1 {
-                    text.clear();
+                if row_ends.len() - first > 1 {
+                    text.truncate(start);
                     self.push_text(number, text);
-                    row_ends.iter_mut().for_each(|end| *end = text.len().min(*end));
+                    row_ends[first..].iter_mut().for_each(|end| *end = (text.len() - start).min(*end));
                 }
             }
             None => {
                 self.push_text(number, text);
-                wrap(text, usize::from(self.engine.size().cols()), row_ends);
+                wrap(&text[start..], usize::from(self.engine.size().cols()), row_ends);
             }
         }
     }

@@ -84,9 +84,20 @@ impl Request {
     }
 }
 
-/// Sees every logical line of a read whole and in order, also the unchanged ones between two lines of a delta; `None`
-/// leaves a line as it is.
-pub type LineFilter<'a> = dyn FnMut(&str) -> Option<String> + 'a;
+/// Sees every logical line of a read whole and in order, also the unchanged ones between two lines of a delta.
+pub trait LineFilter {
+    /// Told first: all the lines that will come, with newlines between.
+    fn begin(&mut self, _page: &str) {}
+
+    /// What to show of the next line; `None` leaves it as it is.
+    fn filter(&mut self, line: &str) -> Option<String>;
+}
+
+impl<F: FnMut(&str) -> Option<String>> LineFilter for F {
+    fn filter(&mut self, line: &str) -> Option<String> {
+        self(line)
+    }
+}
 
 /// What a read found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,6 +158,44 @@ pub struct Delta {
     pub loss: Option<Loss>,
 }
 
+/// Logical lines with the ends of their rows, before anything is filtered or cut.
+struct Whole {
+    /// The lines, with newlines between.
+    text: String,
+    /// Of each line: its number, whether it was asked for, where it ends in the text, and where its rows end below.
+    lines: Vec<(u64, bool, usize, usize)>,
+    /// Where each row ends in its line.
+    row_ends: Vec<usize>,
+}
+
+/// Bytes of a line, to begin with.
+const USUAL_LINE_BYTES: usize = 40;
+
+impl Whole {
+    fn with_room(lines: usize) -> Self {
+        let text = String::with_capacity(lines * USUAL_LINE_BYTES);
+        Self { text, lines: Vec::with_capacity(lines), row_ends: Vec::with_capacity(lines) }
+    }
+
+    fn push(&mut self, lines: &Lines<'_>, number: u64, is_chosen: bool) {
+        if !self.lines.is_empty() {
+            self.text.push('\n');
+        }
+        lines.push_rows(number, &mut self.text, &mut self.row_ends);
+        self.lines.push((number, is_chosen, self.text.len(), self.row_ends.len()));
+    }
+
+    /// Number, whether it was asked for, text and ends of rows of each line.
+    fn lines(&self) -> impl Iterator<Item = (u64, bool, &str, &[usize])> {
+        let (mut start, mut first_row) = (0, 0);
+        self.lines.iter().map(move |&(number, is_chosen, end, last_row)| {
+            let line = (number, is_chosen, &self.text[start..end], &self.row_ends[first_row..last_row]);
+            (start, first_row) = (end + 1, last_row);
+            line
+        })
+    }
+}
+
 /// The text of an answer while it is put together.
 #[derive(Default)]
 pub(crate) struct Page {
@@ -163,7 +212,7 @@ impl Page {
         lines: &Lines<'_>,
         choice: &Choice,
         request: &Request,
-        filter: Option<&mut LineFilter<'_>>,
+        filter: Option<&mut dyn LineFilter>,
     ) -> Self {
         let mut page = Self::default();
         if request.merge_wrapped && request.mode != Mode::Viewport && filter.is_none() {
@@ -237,30 +286,38 @@ impl Page {
         lines: &Lines<'_>,
         choice: &Choice,
         request: &Request,
-        mut filter: Option<&mut LineFilter<'_>>,
+        mut filter: Option<&mut dyn LineFilter>,
     ) {
         let (Some(&first), Some(&last)) = (choice.numbers.first(), choice.numbers.last()) else { return };
         let lead = if filter.is_some() { request.filter_lead } else { 0 };
         let mut chosen = choice.numbers.iter().copied().peekable();
-        let mut line = String::new();
-        let mut row_ends = Vec::new();
-        for number in first.saturating_sub(lead).max(lines.oldest())..=last {
+        let seen = first.saturating_sub(lead).max(lines.oldest())..=last;
+        let mut whole = Whole::with_room(if filter.is_some() { seen.clone().count() } else { choice.numbers.len() });
+        for number in seen {
             let is_chosen = chosen.next_if_eq(&number).is_some();
-            if !is_chosen && filter.is_none() {
-                continue;
-            }
-            lines.read_rows(number, &mut line, &mut row_ends);
             // Also lines that are not returned pass the filter: what it carries must not jump over them.
-            let filtered = filter.as_mut().and_then(|filter| filter(&line));
+            if is_chosen || filter.is_some() {
+                whole.push(lines, number, is_chosen);
+            }
+        }
+        if let Some(filter) = &mut filter {
+            filter.begin(&whole.text);
+        }
+        self.text.reserve(whole.text.len());
+        for (number, is_chosen, line, row_ends) in whole.lines() {
+            let filtered = filter.as_mut().and_then(|filter| filter.filter(line));
             if !is_chosen {
                 continue;
             }
-            if let Some(filtered) = filtered {
-                map_row_ends(&line, &filtered, &mut row_ends);
-                line = filtered;
-            }
             let hidden = if request.mode == Mode::Viewport { lines.rows_above_screen(number) } else { 0 };
-            self.push_split(number, &line, &row_ends, hidden, request.merge_wrapped);
+            match filtered {
+                Some(filtered) => {
+                    let mut row_ends = row_ends.to_vec();
+                    map_row_ends(line, &filtered, &mut row_ends);
+                    self.push_split(number, &filtered, &row_ends, hidden, request.merge_wrapped);
+                }
+                None => self.push_split(number, line, row_ends, hidden, request.merge_wrapped),
+            }
         }
     }
 

@@ -9,8 +9,8 @@ pub mod policy;
 mod redact;
 mod secret;
 
-pub use self::policy::{Policy, Refusal, UserRules};
-pub use self::redact::{KeyWatch, LineRedactor, RedactStream, Redactor};
+pub use self::policy::{Policy, Refusal, UserRules, is_complete};
+pub use self::redact::{KeyWatch, LineRedactor, PageRedactor, RedactStream, Redactor};
 pub use self::secret::is_same;
 
 /// The beginning of a text, so many bytes at most, cut between words: half a secret is none to a redactor.

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use kpty_emulator::{Answer, Emulator, Limits, Mode, Place, Request, Settings, Size};
+use kpty_emulator::{Answer, Emulator, Limits, LineFilter, Mode, Place, Request, Settings, Size};
 
 use super::commands::{Command, CommandLog, Edge, Evidence, Point};
 use super::evidence::{MarkedShell, Phase};
@@ -15,7 +15,7 @@ use super::marks::{Mark, Scanner};
 use super::output::{self, Output, Stretch};
 use super::record::Tapped;
 use super::ring::Ring;
-use crate::guard::{KeyWatch, Redactor};
+use crate::guard::{KeyWatch, PageRedactor, Redactor};
 use crate::ids::CommandId;
 use crate::model::ExitInfo;
 
@@ -81,6 +81,19 @@ pub(super) struct Terminal {
     key_lines: VecDeque<String>,
     scanner: Scanner,
     epoch: Instant,
+}
+
+/// Masks what is read.
+struct Mask(PageRedactor);
+
+impl LineFilter for Mask {
+    fn begin(&mut self, page: &str) {
+        self.0.begin(page);
+    }
+
+    fn filter(&mut self, line: &str) -> Option<String> {
+        self.0.redact(line)
+    }
 }
 
 impl Terminal {
@@ -189,8 +202,7 @@ impl Terminal {
 
     /// Reads rendered text, secrets masked before anything is cut.
     pub(super) fn read_masked(&mut self, request: &Request) -> Answer {
-        let mut lines = self.redactor.lines();
-        let mut mask = |line: &str| lines.redact(line);
+        let mut mask = Mask(self.redactor.page());
         let request = Request { filter_lead: request.filter_lead.max(self.filter_lead()), ..*request };
         self.emulator.read(&request, Some(&mut mask))
     }

@@ -58,10 +58,12 @@ pub(super) fn has_text(row: &GridRow<GridCell>) -> bool {
     !row[..].iter().all(is_text_blank)
 }
 
-/// Appends the text of a row; trailing blanks are left out unless the row goes on.
-pub(super) fn push_text(row: &GridRow<GridCell>, out: &mut String) {
-    let cells = &row[..];
-    let len = if is_wrapped(row) {
+/// Appends the text of a row; trailing blanks are left out unless the row goes on. Cells from `written` on are known to be
+/// blank.
+pub(super) fn push_text(row: &GridRow<GridCell>, written: usize, out: &mut String) {
+    debug_assert!(row[..][written..].iter().all(is_blank), "a row is written beyond what was noted");
+    let cells = &row[..][..written];
+    let len = if cells.len() == row.len() && is_wrapped(row) {
         cells.len()
     } else {
         cells.iter().rposition(|cell| !is_text_blank(cell)).map_or(0, |last| last + 1)

@@ -137,6 +137,14 @@ impl Machine {
         self.occupancy = Occupancy::unknown(grid.total_lines(), grid.screen_lines(), grid.columns());
     }
 
+    /// Columns of a live row that may be written. Of the alternate screen nothing is known.
+    pub(super) fn written(&self, row: usize) -> usize {
+        match self.buffer() {
+            Buffer::Main => self.occupancy.written(row),
+            Buffer::Alternate => self.cols(),
+        }
+    }
+
     /// Rows of the screen were written in a way that is not followed.
     pub(super) fn forget_occupancy(&mut self, rows: std::ops::Range<usize>) {
         if self.buffer() == Buffer::Main {

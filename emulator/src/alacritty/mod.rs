@@ -210,7 +210,7 @@ impl Engine for Alacritty {
     }
 
     fn push_row(&self, row: usize, out: &mut String) {
-        cells::push_text(row_at(self.machine.term.grid(), row), out);
+        cells::push_text(row_at(self.machine.term.grid(), row), self.machine.written(row), out);
     }
 
     fn row_cells(&self, row: usize) -> Row {

@@ -81,7 +81,7 @@ impl Occupancy {
 
     /// Columns of a live row, counted from the oldest, that may be written.
     pub(super) fn written(&self, row: usize) -> usize {
-        self.rows[row].cols()
+        self.rows.get(row).map_or(self.cols, |content| content.cols())
     }
 
     /// A live row may be written to its last column.

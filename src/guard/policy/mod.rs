@@ -9,6 +9,7 @@
 mod code;
 #[expect(clippy::collapsible_match, reason = "an arm names the command, its body the arguments")]
 mod commands;
+mod complete;
 mod decode;
 mod finders;
 mod judge;
@@ -28,6 +29,7 @@ mod windows_words;
 mod words;
 mod wrappers;
 
+pub use complete::is_complete;
 pub use table::{RULES, Rule};
 pub use user_rules::{OwnRule, UserRules};
 

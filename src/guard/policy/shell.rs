@@ -6,7 +6,7 @@
 
 use std::cell::RefCell;
 
-use tree_sitter::{Node, Parser};
+use tree_sitter::{Node, Parser, Tree};
 
 use super::lexer::{Token, tokens};
 
@@ -50,8 +50,8 @@ impl Simple<'_> {
 /// Reads a text.
 pub(super) fn read(text: &str) -> Script<'_> {
     let tokens = tokens(text);
-    let needs_tree = !is_flat(&tokens) && text.len() <= LONGEST_PARSED_BYTES && depth(text) <= DEEPEST_PARSED;
-    needs_tree.then(|| parsed(text)).flatten().unwrap_or_else(|| plain(text, tokens))
+    let tree = if is_flat(&tokens) { None } else { parsed(text) };
+    tree.unwrap_or_else(|| plain(text, tokens))
 }
 
 /// Words that begin or end something that other commands stand in.
@@ -114,7 +114,22 @@ fn parsed(text: &str) -> Option<Script<'_>> {
     if text.replace("<<<", "").contains("<<") {
         return None;
     }
-    let tree = PARSER.with_borrow_mut(|parser| {
+    let tree = tree_of(text)?;
+    let root = tree.root_node();
+    if root.has_error() {
+        return None;
+    }
+    let mut script = Script::default();
+    walk(root, text, &mut script)?;
+    Some(script)
+}
+
+/// The tree of a text, however many errors are in it; `None` where the text is too long or too deep for one.
+pub(super) fn tree_of(text: &str) -> Option<Tree> {
+    if text.len() > LONGEST_PARSED_BYTES || depth(text) > DEEPEST_PARSED {
+        return None;
+    }
+    PARSER.with_borrow_mut(|parser| {
         let parser = match parser {
             Some(parser) => parser,
             none => {
@@ -124,14 +139,7 @@ fn parsed(text: &str) -> Option<Script<'_>> {
             }
         };
         parser.parse(text, None)
-    })?;
-    let root = tree.root_node();
-    if root.has_error() {
-        return None;
-    }
-    let mut script = Script::default();
-    walk(root, text, &mut script)?;
-    Some(script)
+    })
 }
 
 /// Adds the commands of a node, each a pipeline of its own unless it is one of several stages.

@@ -113,13 +113,13 @@ impl Keywords {
         Self { kinds, next, first_end: first_end as u16, ends }
     }
 
-    /// Calls for each keyword with the place where it ends.
-    pub(super) fn each<'k>(&'k self, text: &[u8], mut found: impl FnMut(&'k [End], usize)) {
+    /// The keywords of a text, each with the place where it ends.
+    pub(super) fn found_in<'k>(&'k self, text: &[u8]) -> impl Iterator<Item = (&'k [End], usize)> {
         let (mut state, mut at) = (0, 0);
-        while let Some(length) = self.next_end(&text[at..], &mut state) {
-            at += length;
-            found(&self.ends[usize::from(state - self.first_end)], at);
-        }
+        std::iter::from_fn(move || {
+            at += self.next_end(&text[at..], &mut state)?;
+            Some((self.ends[usize::from(state - self.first_end)].as_slice(), at))
+        })
     }
 
     /// Bytes up to the end of the next keyword. Kept apart from what is done there, so that nothing but the state and
@@ -181,11 +181,10 @@ mod tests {
             [keyword("Token", 0, true), keyword("tok", 1, false), keyword("ken", 2, true), keyword("token", 3, false)];
         let keywords = Keywords::new(&all);
         let found = |text: &str| {
-            let mut found = Vec::new();
-            keywords.each(text.as_bytes(), |ends, at| {
-                found.extend(ends.iter().flat_map(|end| end.rules.iter().map(move |rule| (at, end.length, *rule))));
-            });
-            found
+            let found = keywords.found_in(text.as_bytes());
+            let rules =
+                |at| move |end: &End| end.rules.iter().map(move |&rule| (at, end.length, rule)).collect::<Vec<_>>();
+            found.flat_map(|(ends, at)| ends.iter().flat_map(rules(at)).collect::<Vec<_>>()).collect::<Vec<_>>()
         };
         assert_eq!(found("a Token"), [(5, 3, 1), (7, 5, 0), (7, 5, 3), (7, 3, 2)]);
         assert_eq!(found("TOKEN tok"), [(3, 3, 1), (5, 5, 3), (9, 3, 1)]);

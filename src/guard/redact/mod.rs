@@ -9,6 +9,7 @@ mod assign;
 mod blocks;
 mod keywords;
 mod names;
+mod page;
 mod places;
 mod plain;
 mod rules;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 
 use aho_corasick::AhoCorasick;
 
+pub use self::page::PageRedactor;
 pub use self::stream::{LineRedactor, RedactStream};
 pub use self::watch::KeyWatch;
 
@@ -215,6 +217,11 @@ impl Redactor {
     /// For lines that come one after the other.
     pub fn lines(&self) -> LineRedactor {
         LineRedactor::new(self.clone())
+    }
+
+    /// For lines that are there all at once.
+    pub fn page(&self) -> PageRedactor {
+        PageRedactor::new(self.clone())
     }
 
     /// For output that comes in pieces.

@@ -38,6 +38,13 @@ pub(super) struct Carry {
     pub(super) wants_value: bool,
 }
 
+impl Carry {
+    /// It says nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        self.block.is_none() && !self.wants_value
+    }
+}
+
 /// A stretch that ends at the same place from wherever in it one begins.
 #[derive(Debug, Default)]
 pub(super) struct Run {
@@ -93,7 +100,7 @@ pub(super) struct Scan<'a> {
     rule: &'static Rule,
 }
 
-static KEYWORDS: LazyLock<Keywords> = LazyLock::new(|| {
+pub(super) static KEYWORDS: LazyLock<Keywords> = LazyLock::new(|| {
     let of_rule = |(index, rule): (usize, &&'static Rule)| {
         let is_exact = rule.find.respects_case();
         rule.keywords.iter().map(move |&word| Keyword { word, rule: index, is_exact })
@@ -112,6 +119,11 @@ pub(super) fn compile(regex: &str) -> Regex {
 
 /// Finds what is to be hidden in plain text.
 pub(super) fn scan(text: &[u8], carry: &mut Carry) -> Vec<Span> {
+    let mut keywords = KEYWORDS.found_in(text).peekable();
+    // Most lines have nothing in them that is worth the preparations.
+    if keywords.peek().is_none() && carry.is_empty() {
+        return Vec::new();
+    }
     let mut scan = Scan {
         text,
         carry: std::mem::take(carry),
@@ -132,11 +144,11 @@ pub(super) fn scan(text: &[u8], carry: &mut Carry) -> Vec<Span> {
         rule: RULES[0],
     };
     scan.take_up();
-    KEYWORDS.each(text, |ends, at| {
+    for (ends, at) in keywords {
         for end in ends {
             end.rules.iter().for_each(|&rule| scan.try_rule(rule, at - end.length..at));
         }
-    });
+    }
     *carry = scan.carry;
     scan.spans
 }

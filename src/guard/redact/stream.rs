@@ -3,6 +3,10 @@
 //! Lines are looked at one by one, with what the lines before said; so it makes no difference how output was cut into
 //! pieces. No more than one line is held, and of a line without an end no more than 64 KiB.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use super::scan::Carry;
 use super::{Redactor, apply};
 
@@ -12,6 +16,9 @@ const LONGEST_LINE: usize = 64 << 10;
 const HELD_BACK: usize = 8 << 10;
 /// Bytes of the line before that are looked at again.
 const LOOKED_BACK: usize = 120;
+
+/// The end of the word that stands before such a value, large or small. Made once: it is looked for in every line.
+pub(super) static VALUE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"alue"));
 
 /// Masks lines that come one after the other.
 #[derive(Clone)]
@@ -41,9 +48,26 @@ impl LineRedactor {
             None if self.may_be_named_before(line) => self.redact_after_name(line),
             masked => masked,
         };
+        self.remember(line);
+        masked
+    }
+
+    /// The same for a line in which no rule has anything to start from; the lines before it may say otherwise.
+    pub(super) fn pass(&mut self, line: &str) -> Option<String> {
+        if !self.carry.is_empty() {
+            return self.redact(line);
+        }
+        self.remember(line.as_bytes());
+        None
+    }
+
+    pub(super) fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
+    fn remember(&mut self, line: &[u8]) {
         self.before.clear();
         self.before.extend_from_slice(&line[line.len().saturating_sub(LOOKED_BACK)..]);
-        masked
     }
 
     /// The end of a line from an offset on; what stands before it was shown already. Only a line that is whole counts
@@ -58,8 +82,7 @@ impl LineRedactor {
         let masked = apply(line, &cuts, from);
         if is_whole {
             self.carry = carry;
-            self.before.clear();
-            self.before.extend_from_slice(&line[line.len().saturating_sub(LOOKED_BACK)..]);
+            self.remember(line);
         }
         if cuts.is_empty() { masked } else { self.redactor.settled(masked, &before) }
     }
@@ -67,7 +90,7 @@ impl LineRedactor {
     /// A value whose name is on the line before.
     fn may_be_named_before(&self, line: &[u8]) -> bool {
         let start = &line[..line.len().min(LOOKED_BACK)];
-        !self.before.is_empty() && memchr::memmem::find(start, b"alue").is_some()
+        !self.before.is_empty() && VALUE.find(start).is_some()
     }
 
     fn redact_after_name(&self, line: &[u8]) -> Option<Vec<u8>> {
