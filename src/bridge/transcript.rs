@@ -200,7 +200,8 @@ impl Transcript {
             ByRows::At(at) => Some(at).filter(fitting),
             _ => None,
         };
-        found.or_else(by_lines).or_else(|| self.by_text(tail.body)).map_or(Place::Nowhere, Place::At)
+        let found = found.or_else(by_lines).or_else(|| self.by_text(tail.body));
+        found.or_else(|| self.by_top(tail)).map_or(Place::Nowhere, Place::At)
     }
 
     /// The number of the first line, if no row was dropped at the top since the last look.
@@ -274,6 +275,14 @@ impl Transcript {
             }
         }
         best.map(|(_, at)| at)
+    }
+
+    /// Both begin with the oldest row, and with the same text there: lines left the screen before it was cleared.
+    fn by_top(&self, tail: &Tail<'_>) -> Option<u64> {
+        let text = tail.body.iter().position(|line| !line.is_empty())?;
+        let is_same = self.line(self.first + text as u64) == Some(tail.body[text].as_str());
+        let begins_alike = self.has_top && tail.is_whole && is_same;
+        (begins_alike && self.score(tail.body, self.first).is_some()).then_some(self.first)
     }
 
     /// Lays a tail over what is known. Returns the number of its first whole line, and whether anything is different.

@@ -16,7 +16,10 @@ const SSH_VALUES: &str = "BbcDEeFIiJLlmOopQRSWw";
 /// The form to type in, if the program is a shell that reads from the terminal.
 pub(super) fn interactive_shell(program: &Program) -> Option<Form> {
     let form = Form::for_program(&program.name)?;
-    let mut args = program.args.iter().skip(1);
+    // busybox is told which shell it is to be.
+    let is_applet = |arg: &&String| program.name == "busybox" && is_shell_name(arg);
+    let names = 1 + program.args.iter().skip(1).take(1).filter(is_applet).count();
+    let mut args = program.args.iter().skip(names);
     while let Some(arg) = args.next() {
         if SHELL_VALUES.contains(&arg.as_str()) {
             args.next();
@@ -114,9 +117,14 @@ mod tests {
             ("bash -o vi", Some(Form::Posix)),
             ("/bin/sh", Some(Form::Posix)),
             ("dash -i", Some(Form::Posix)),
+            ("busybox sh", Some(Form::Posix)),
+            ("/bin/busybox ash -i", Some(Form::Posix)),
             ("zsh -f", Some(Form::Zsh)),
             ("fish -C true", Some(Form::Fish)),
             ("bash -c true", None),
+            ("busybox vi", None),
+            ("busybox sh -c true", None),
+            ("busybox sh script", None),
             ("sh -ec true", None),
             ("bash build.sh", None),
             ("sh -x ./configure", None),

@@ -3,12 +3,20 @@
 //! A form runs the command through the shell's own `eval`, so an open quote or a syntax error cannot swallow what
 //! follows, and prints on the same logical line, so a command that reads its input cannot eat it. Everything printed goes
 //! to `/dev/tty`: the shell's output may be a file. `$?` of the previous command is seen by this one, and this one's by
-//! the next; `set -e` keeps its meaning, since a restored status is the left side of `&&`.
+//! the next.
+//!
+//! `set -e` keeps its meaning. A failure that it exempts (`false && true`) must not become the status of `eval`, which it
+//! would not exempt: the evaluated text notes its status as its last act, in a variable that is gone with the end mark. A
+//! restored status is the left side of `&&`. An incomplete command would take that last act for its own text. So where it
+//! is not certain here that a command is whole, the shell itself is asked; what one that is not comes to is noted behind
+//! `eval`, because a shell that would only have read on must not end.
 //!
 //! What is typed never holds what is printed: the token and the nonce are cut in two. It holds no control byte but the
 //! line feed either; others of the command are written as escapes. Pure text; typing and waiting are done elsewhere.
 
 use std::fmt::Write as _;
+
+use crate::guard::is_complete;
 
 /// The longest line typed, in bytes. A terminal in canonical mode silently drops what exceeds 4,095, and the shortened
 /// command would run.
@@ -111,10 +119,16 @@ impl Sentinel {
 
     /// What to type for `command`, without the final Enter; lines are separated by `\n` and at most 1,000 bytes long.
     pub fn typed(&self, form: Form, command: &str) -> String {
-        let mut line = Line { text: self.start(form), len: 0 };
-        line.quoted(form, command);
-        line.close(form, &self.end(form));
-        line.text
+        let Some(last_act) = self.last_act(form) else {
+            return typed(form, self.start(form), &[command], &self.end(form));
+        };
+        if !is_complete(command) {
+            let (start, run) = (self.start_of_text(form), self.run_text(form, &last_act));
+            return typed(form, start, &[command], &format!("{run}{}", self.end(form)));
+        }
+        // A backslash at the end, should it count, takes one line end. In others it would cost a row of the screen.
+        let gap = if command.ends_with('\\') { "\n\n" } else { "\n" };
+        typed(form, self.start(form), &[command, gap, &last_act], &self.end(form))
     }
 
     /// Looks for the end on rendered logical lines. A line counts when it is `<token>:<status>:<nonce>` and nothing else.
@@ -159,9 +173,10 @@ impl Sentinel {
         let mark = format!(r"\030\r\033[K\033]133;S;k={}\033\134", self.nonce);
         match form {
             Form::Posix => format!(r#"command printf "{mark}" >/dev/tty; {RESTORE}"#),
-            // The mark comes last, because zsh shows the trace of what restores the status.
+            // The mark comes last, because zsh shows the trace of what restores the status. All of it stands on the left
+            // of `&&`: what is inside of `always` is no longer exempt from `set -e`.
             Form::Zsh => {
-                format!(r#"{{ () {{ return '"$?"'; }} && :; }} always {{ builtin printf "{mark}" >/dev/tty; }}"#)
+                format!(r#"{{ () {{ return '"$?"'; }}; }} always {{ builtin printf "{mark}" >/dev/tty; }} && :"#)
             }
             Form::Fish => format!(r#"builtin printf "{mark}" >/dev/tty 2>/dev/null; return '$status'"#),
             Form::PowerShell => {
@@ -177,26 +192,68 @@ impl Sentinel {
     fn start(&self, form: Form) -> String {
         let mark = self.mark(form);
         match form {
-            Form::Posix => format!("command eval '{{ {mark}; }} >/dev/null 2>&1\n"),
-            Form::Zsh => format!("{{ {{ eval '{mark}'; }} >/dev/null 2>&1; eval '{{ {mark}; }} >/dev/null 2>&1\n"),
+            Form::Posix | Form::Zsh => self.opening(form, eval(form), ""),
             Form::Fish => format!("eval '{mark}'; eval 'eval \"{}\"\n", mark.replace('"', "\\\\\"")),
             Form::PowerShell => format!("try {{ Invoke-Expression '{mark}\n"),
         }
+    }
+
+    /// The same where the evaluated text has to be looked at first: it becomes the value of a variable.
+    fn start_of_text(&self, form: Form) -> String {
+        let text = self.text_variable();
+        self.opening(form, &format!("{{ {text}="), &format!("unset {text}; "))
+    }
+
+    fn opening(&self, form: Form, verb: &str, first: &str) -> String {
+        let mark = self.mark(form);
+        let before = match form {
+            Form::Zsh => format!("{{ {{ eval '{mark}' && :; }} >/dev/null 2>&1; "),
+            _ => String::new(),
+        };
+        format!("{before}{verb}'{{ {first}{mark}; }} >/dev/null 2>&1\n")
+    }
+
+    /// Runs the text. As the body of a function it is read and not run, and is whole or none; in a condition, that fires
+    /// neither `set -e` nor a trap. A shell that reads a text as a whole does not run what unsets the variable in it.
+    fn run_text(&self, form: Form, last_act: &str) -> String {
+        let (eval, text, last_act_later) = (eval(form), self.text_variable(), last_act.replace('$', r"\$"));
+        format!(
+            r#"; }} >/dev/null 2>&1; if {{ {eval}"f{text}() {{ if :; then
+${text}
+fi; }}"; }} >/dev/null 2>&1; then {{ unset -f f{text}; }} >/dev/null 2>&1; {eval}"${text}
+{last_act_later}"; else {eval}"${text}" || {last_act}; {{ unset {text}; }} >/dev/null 2>&1; fi"#
+        )
+    }
+
+    /// The variable that holds a text for a moment.
+    fn text_variable(&self) -> String {
+        format!("t{}", &self.nonce[..6])
+    }
+
+    /// Notes the status of the command, from within the evaluated text.
+    fn last_act(&self, form: Form) -> Option<String> {
+        matches!(form, Form::Posix | Form::Zsh).then(|| format!("{{ {}=$?; }} >/dev/null 2>&1", self.variable()))
+    }
+
+    /// The variable that holds the status for a moment; no other command's, and nobody else's.
+    fn variable(&self) -> String {
+        format!("k{}", &self.nonce[..6])
     }
 
     /// What follows the evaluated text: prints the end and leaves the status of the command.
     fn end(&self, form: Form) -> String {
         let ((t1, t2), (n1, n2)) = (halves(&self.token), halves(&self.nonce));
         let format = format!(r"\030\033]133;E;%s;k=%s%s\033\134{READABLE}%s%s:%s:%s%s\r\n");
+        let noted = self.variable();
         match form {
             Form::Posix => {
                 let (t1, t2) = (t1.replace('$', r"\$"), t2.replace('$', r"\$"));
                 format!(
-                    r#"; {{ command eval 'command printf "{format}" '"$?"' "{n1}" "{n2}" "{t1}" "{t2}" '"$?"' "{n1}" "{n2}" >/dev/tty; {RESTORE}'; }} >/dev/null 2>&1"#
+                    r#"; {{ : "${{{noted}=$?}}"; command eval 'command printf "{format}" "${noted}" "{n1}" "{n2}" "{t1}" "{t2}" "${noted}" "{n1}" "{n2}" >/dev/tty; unset {noted}; case '"${noted}"' in 0) ;; *) (exit '"${noted}"');; esac' && :; }} >/dev/null 2>&1"#
                 )
             }
             Form::Zsh => format!(
-                r#"; }} always {{ {{ builtin printf "{format}" $? '{n1}' '{n2}' '{t1}' '{t2}' $? '{n1}' '{n2}' >/dev/tty; }} >/dev/null 2>&1; }}"#
+                r#"; }} always {{ {{ : "${{{noted}=$?}}"; builtin printf "{format}" "${noted}" '{n1}' '{n2}' '{t1}' '{t2}' "${noted}" '{n1}' '{n2}' >/dev/tty; }} >/dev/null 2>&1; }}; {{ () {{ unset {noted}; return $1; }} "${noted}" && :; }} >/dev/null 2>&1"#
             ),
             Form::Fish => format!(
                 r#"; eval 'builtin printf "{format}" '$status' "{n1}" "{n2}" \'{t1}\' \'{t2}\' '$status' "{n1}" "{n2}" >/dev/tty 2>/dev/null; return '$status"#
@@ -206,6 +263,19 @@ impl Sentinel {
             ),
         }
     }
+}
+
+/// Runs a text in this shell; an error in it must not end the shell.
+fn eval(form: Form) -> &'static str {
+    if form == Form::Zsh { "eval " } else { "command eval " }
+}
+
+/// A whole form: everything up to and into an open quote, what is quoted, and what follows.
+fn typed(form: Form, start: String, quoted: &[&str], end: &str) -> String {
+    let mut line = Line { text: start, len: 0 };
+    quoted.iter().for_each(|text| line.quoted(form, text));
+    line.close(form, end);
+    line.text
 }
 
 fn halves(text: &str) -> (&str, &str) {
@@ -337,12 +407,21 @@ mod tests {
     #[test]
     fn commands_are_quoted_for_each_shell() {
         for (form, command, quoted) in [
-            (Form::Posix, "it's", r"it'\''s'; {"),
-            (Form::Posix, "a\tb", r#"a'"$(command printf '\011')"'b'"#),
+            (Form::Posix, "it's", r"it'\''s'; } >/dev/null 2>&1; if {"),
+            (Form::Posix, "a\tb", "a'\"$(command printf '\\011')\"'b\n{ k012345=$?; }"),
             (Form::Posix, "\u{9b}", r#"'"$(command printf '\302\233')"'"#),
-            (Form::Posix, r"a\", r"a\'; {"),
-            (Form::Posix, "a\nb\0c", "\na\nbc'; {"),
-            (Form::Zsh, "it's\u{1b}", r"it'\''s'$'\u001b'''; } always"),
+            (Form::Posix, r"a\", r"a\'; } >/dev/null 2>&1; if {"),
+            (
+                Form::Posix,
+                "a\nb\0c )",
+                "\na\nbc )'; } >/dev/null 2>&1; if { command eval \"ft012345() { if :; then\n$t012345\nfi; }\"",
+            ),
+            (
+                Form::Zsh,
+                "ls *(.)",
+                "\nls *(.)'; } >/dev/null 2>&1; if { eval \"ft012345() { if :; then\n$t012345\nfi; }\"",
+            ),
+            (Form::Zsh, "it's\u{1b}", r"it'\''s'$'\u001b'''; } >/dev/null 2>&1; if {"),
             (Form::Fish, r"it's \", r"it\'s \\'; eval"),
             (Form::Fish, "a\rb", r"a'\u000d'b'"),
             (Form::PowerShell, "it's\t", "it''s'+[char]9+''"),

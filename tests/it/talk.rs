@@ -4,9 +4,12 @@
 //! (`exact` lines, `exit_code`, `contains`, `lacks`, or an `error_code` with `partial` output; `any` accepts all;
 //! `timeout_ms`, `max_ms` and `sentinel` as they say), a line to `send`, a `prompt` to wait for, or a pause (`sleep`).
 
+use std::collections::BTreeSet;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use kpty::error::Error;
+use kpty::guard::is_complete;
 use kpty::model::Owner;
 use kpty::session::source::Source;
 use kpty::session::talk::{OnTimeout, TalkAnswer, TalkRequest};
@@ -206,4 +209,28 @@ async fn hard_cases_are_right_with_start_up_files() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hard_cases_are_right_without_start_up_files() {
     play_all(&hard_cases(), Integration::Off).await;
+}
+
+/// What is typed behind a command must not become part of it.
+#[test]
+fn nothing_counts_as_complete_that_bash_wants_more_of() {
+    let cases = hard_cases();
+    let cases = cases.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let commands: BTreeSet<String> = cases
+        .flat_map(|case| case["steps"].as_array().cloned().unwrap_or_default())
+        .filter_map(|step| step["command"].as_str().map(str::to_owned))
+        .filter(|command| command.len() < 200)
+        .collect();
+    let beginnings: BTreeSet<&str> = commands
+        .iter()
+        .flat_map(|command| command.char_indices().map(move |(at, _)| &command[..at]))
+        .filter(|beginning| is_complete(beginning))
+        .collect();
+    assert!(beginnings.len() > 500, "{} beginnings are too few to tell anything", beginnings.len());
+    for beginning in beginnings {
+        let checked = Command::new("bash").args(["-n", "-c", beginning]).env("LC_ALL", "C").output().expect("bash");
+        let said = String::from_utf8_lossy(&checked.stderr);
+        let wants_more = ["unexpected end of file", "unexpected EOF", "here-document"];
+        assert!(!wants_more.iter().any(|words| said.contains(words)), "{beginning:?}: {said}");
+    }
 }

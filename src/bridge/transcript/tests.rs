@@ -139,6 +139,19 @@ fn a_cleared_history_is_a_loss() {
 }
 
 #[test]
+fn a_screen_that_was_cleared_after_lines_had_left_it_is_no_loss() {
+    let (mut transcript, desk) = (Transcript::default(), Desk { height: 8, ..Desk::new(1_000) });
+    // A wrapped line, which was to be seen before, is gone: neither rows nor most of the text tell the place.
+    let wrapped = "x".repeat(60);
+    for (lines, row) in [(["a", "b", &wrapped, "$ "], 5), (["a", "again", "more", "# "], 3)] {
+        let look = desk.look(lines.map(str::to_owned).to_vec(), row);
+        let tail = Tail::new(&look);
+        let place = transcript.place(&tail);
+        assert_eq!((place, transcript.absorb(&tail, place).0, transcript.losses()), (Place::At(2), 2, 0), "{lines:?}");
+    }
+}
+
+#[test]
 fn the_window_shows_what_is_below_the_cursor() {
     let (mut transcript, mut desk) = (Transcript::default(), Desk::new(1_000));
     desk.print(numbered(0..20));
