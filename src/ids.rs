@@ -64,12 +64,15 @@ pub fn random_hex() -> String {
 /// 128 bits in hex that nobody outside can tell in advance, without asking the system each time: for what is many and
 /// opens no door.
 pub fn passing_hex() -> String {
+    let bits = Uuid::from_u64_pair(passing_bits(), passing_bits());
+    bits.simple().encode_lower(&mut Uuid::encode_buffer()).to_owned()
+}
+
+/// The same with 64 bits, as a number.
+pub fn passing_bits() -> u64 {
     static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let bits = u128::from(KEYS.hash_one((count, 'a'))) << 64 | u128::from(KEYS.hash_one((count, 'b')));
-    let digit = |place: u32| char::from(b"0123456789abcdef"[(bits >> (4 * place)) as usize & 0xf]);
-    (0..32).map(digit).collect()
+    KEYS.hash_one(COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 #[cfg(test)]

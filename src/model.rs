@@ -172,12 +172,39 @@ impl ExitInfo {
     }
 }
 
-/// A moment as ISO-8601 in UTC, to the second.
-pub fn iso_time(time: SystemTime) -> String {
+/// A moment in UTC: year, month, day, hour, minute, second.
+pub fn date_and_time(time: SystemTime) -> [u64; 6] {
     let seconds = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = civil(days as i64);
-    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}+00:00", rest / 3600, rest / 60 % 60, rest % 60)
+    [year as u64, month as u64, day as u64, rest / 3600, rest / 60 % 60, rest % 60]
+}
+
+/// Hands over the digits of a number, at least so many. Every recorded action has its time in its name, and every line of a
+/// screen its number; `format!` would take most of what these cost.
+pub fn each_digit(number: u64, places: u32, push: &mut impl FnMut(u8)) {
+    if number >= 10 || places > 1 {
+        each_digit(number / 10, places.saturating_sub(1), push);
+    }
+    push(b'0' + (number % 10) as u8);
+}
+
+/// Adds a number with at least so many digits.
+pub fn push_digits(text: &mut String, number: u64, places: u32) {
+    each_digit(number, places, &mut |digit| text.push(char::from(digit)));
+}
+
+/// A moment as ISO-8601 in UTC, to the second.
+pub fn iso_time(time: SystemTime) -> String {
+    let [year, month, day, hour, minute, second] = date_and_time(time);
+    let mut text = String::with_capacity("0000-00-00T00:00:00+00:00".len());
+    push_digits(&mut text, year, 4);
+    for (gap, number) in [('-', month), ('-', day), ('T', hour), (':', minute), (':', second)] {
+        text.push(gap);
+        push_digits(&mut text, number, 2);
+    }
+    text.push_str("+00:00");
+    text
 }
 
 /// A moment as ISO-8601 in UTC, to the millisecond.

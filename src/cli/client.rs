@@ -6,7 +6,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Args;
-use reqwest::header::HeaderValue;
+use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 
 use crate::config;
@@ -203,9 +203,14 @@ impl Client {
     }
 
     /// One message of the protocol, and whatever is answered.
-    pub(super) async fn post(&self, message: &Value, patience: Duration, headers: &[(&str, &str)]) -> Result<Value> {
+    pub(super) async fn post(
+        &self,
+        message: &Value,
+        patience: Duration,
+        headers: &[(HeaderName, &str)],
+    ) -> Result<Value> {
         let mut request = self.request(message, patience);
-        for &(name, value) in headers {
+        for (name, value) in headers {
             // A name that cannot stand in a header is not told.
             if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
                 request = request.header(name, value);

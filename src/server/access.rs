@@ -180,10 +180,11 @@ pub(super) fn needs_token() -> bool {
     !peer::IS_KNOWN_HERE
 }
 
-/// The request with its whole body, as the router is to see it, or the answer that says why not.
-pub(super) async fn admit(policy: &Policy, request: Request) -> std::result::Result<Request, Response> {
+/// Gives a request its whole body and what is known of its sender, as whoever answers is to see it; or the answer that
+/// says why not.
+pub(super) async fn admit(policy: &Policy, request: &mut Request) -> std::result::Result<(), Response> {
     let is_local_name = policy.is_addressed_to_us(request.uri(), request.headers());
-    if let Some(refusal) = policy.objection(&request, is_local_name) {
+    if let Some(refusal) = policy.objection(request, is_local_name) {
         let path = request.uri().path();
         tracing::warn!(host = ?request.headers().get(header::HOST), path, status = %refusal.0, "refused");
         let is_login = refusal.0 == StatusCode::UNAUTHORIZED;
@@ -193,8 +194,8 @@ pub(super) async fn admit(policy: &Policy, request: Request) -> std::result::Res
         }
         return Err(response);
     }
-    let mut request = body::with_whole_body(request).await.map_err(IntoResponse::into_response)?;
-    let is_known = policy.is_known(&request, is_local_name);
+    body::complete(request.body_mut()).await.map_err(IntoResponse::into_response)?;
+    let is_known = policy.is_known(request, is_local_name);
     if is_known {
         request.extensions_mut().insert(KnownCaller);
     }
@@ -202,7 +203,7 @@ pub(super) async fn admit(policy: &Policy, request: Request) -> std::result::Res
         let is_logged_in = policy.is_logged_in(request.headers());
         request.extensions_mut().insert(Visitor { is_known, is_logged_in });
     }
-    Ok(request)
+    Ok(())
 }
 
 /// The token that a request brings. Two of them are none.

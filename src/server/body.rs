@@ -1,7 +1,8 @@
 //! Bodies of requests and refusals: JSON only, not too much of it, and not too slowly.
 
 use std::future::poll_fn;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
+use std::task::Poll;
 use std::time::Duration;
 
 use axum::Json;
@@ -17,6 +18,9 @@ const MAX_DISCARDED_BYTES: usize = 16 << 20;
 
 /// How long a body may take to come. Callers have it ready.
 const BODY_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Turns in which a body that is there already is read.
+const FEW_TURNS: usize = 2;
 
 /// An answer that says no, outside of JSON-RPC.
 pub(super) type Refusal = (StatusCode, Json<Value>);
@@ -40,20 +44,41 @@ fn too_large() -> Refusal {
     refusal(StatusCode::PAYLOAD_TOO_LARGE, &format!("the body is larger than {MAX_BODY_BYTES} bytes"))
 }
 
-/// The request with its whole body, so that whoever answers it finds the body complete.
-pub(super) async fn with_whole_body(request: Request) -> Result<Request, Refusal> {
-    if request.body().is_end_stream() {
-        return Ok(request);
+/// Waits for the whole of a body, so that whoever answers finds it complete.
+pub(super) async fn complete(body: &mut Body) -> Result<(), Refusal> {
+    if !body.is_end_stream() {
+        *body = Body::from(whole(body).await?);
     }
-    let (head, body) = request.into_parts();
-    let collected = tokio::time::timeout(BODY_PATIENCE, collect(body)).await;
-    let collected = collected.map_err(|_| refusal(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"))?;
+    Ok(())
+}
+
+async fn whole(body: &mut Body) -> Result<Vec<u8>, Refusal> {
+    let mut collecting = pin!(collect(body));
+    let collected = match soon(collecting.as_mut()).await {
+        Some(collected) => collected,
+        None => tokio::time::timeout(BODY_PATIENCE, collecting)
+            .await
+            .map_err(|_| refusal(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"))?,
+    };
     let (bytes, total) =
         collected.map_err(|_| refusal(StatusCode::BAD_REQUEST, "the body of the request ended early"))?;
-    match total <= MAX_BODY_BYTES {
-        true => Ok(Request::from_parts(head, Body::from(bytes))),
-        false => Err(too_large()),
-    }
+    if total <= MAX_BODY_BYTES { Ok(bytes) } else { Err(too_large()) }
+}
+
+/// What comes of something within a few turns. A body mostly comes with its head, and an alarm for it, set and taken back,
+/// would cost as much as the reading.
+async fn soon<F: Future>(mut work: Pin<&mut F>) -> Option<F::Output> {
+    let mut turns = 0;
+    poll_fn(|context| match work.as_mut().poll(context) {
+        Poll::Ready(done) => Poll::Ready(Some(done)),
+        Poll::Pending if turns == FEW_TURNS => Poll::Ready(None),
+        Poll::Pending => {
+            turns += 1;
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }
+    })
+    .await
 }
 
 /// The body of a request that has to bring JSON.
@@ -63,11 +88,11 @@ pub(super) async fn json_bytes(request: Request) -> Result<Vec<u8>, Refusal> {
 }
 
 /// The same for a request whose head is still needed.
-pub(super) async fn json_of(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Refusal> {
+pub(super) async fn json_of(headers: &HeaderMap, mut body: Body) -> Result<Vec<u8>, Refusal> {
     if !body.is_end_stream() && !is_json(headers) {
         return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json"));
     }
-    let collected = collect(body).await;
+    let collected = collect(&mut body).await;
     let (bytes, _) = collected.map_err(|_| refusal(StatusCode::BAD_REQUEST, "the body of the request ended early"))?;
     Ok(bytes)
 }
@@ -80,9 +105,11 @@ pub(super) fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// What is kept of a body, and how long it was as far as it was read.
-async fn collect(mut body: Body) -> Result<(Vec<u8>, usize), axum::Error> {
+async fn collect(body: &mut Body) -> Result<(Vec<u8>, usize), axum::Error> {
     let (mut kept, mut total) = (Vec::new(), 0);
-    while let Some(data) = next_data(&mut body).await? {
+    // Where the length was told, the end is known without asking for more.
+    while !body.is_end_stream() {
+        let Some(data) = next_data(body).await? else { break };
         total += data.len();
         if total <= MAX_BODY_BYTES {
             kept.extend_from_slice(&data);

@@ -24,10 +24,13 @@ use super::access::{self, Policy};
 use super::peer::{Peer, PeerListener};
 use crate::runtime::Unbroken;
 
+/// An answer on its way.
+pub(super) type Answering<'a> = Pin<Box<dyn Future<Output = Response> + Send + 'a>>;
+
 /// Answers all requests for one path.
 pub(super) trait Answers: Send + Sync + 'static {
     /// Always comes to an answer.
-    fn answer(&self, request: Request<Body>) -> Pin<Box<dyn Future<Output = Response> + Send + '_>>;
+    fn answer(&self, request: Request<Body>) -> Answering<'_>;
 }
 
 /// Who answers what is let in.
@@ -43,10 +46,13 @@ impl App {
         Self { direct: Some((path.to_owned(), gate)), ..router.into() }
     }
 
-    async fn answer(&self, request: Request<Body>) -> Result<Response, Infallible> {
+    fn answer(&self, request: Request<Body>) -> Answering<'_> {
         match &self.direct {
-            Some((path, gate)) if request.uri().path() == path => Ok(gate.answer(request).await),
-            _ => self.router.call(request).await,
+            Some((path, gate)) if request.uri().path() == path => gate.answer(request),
+            _ => {
+                let answer = self.router.call(request);
+                Box::pin(async { answer.await.unwrap_or_else(|never| match never {}) })
+            }
         }
     }
 }
@@ -63,7 +69,7 @@ pub(super) async fn serve(listener: TcpListener, policy: Arc<Policy>, app: App, 
     let app = Arc::new(app);
     let open = TaskTracker::new();
     while let Some((stream, peer)) = stop.run_until_cancelled(listener.accept()).await {
-        let desk = Desk { peer, policy: Arc::clone(&policy), app: Arc::clone(&app) };
+        let desk = Desk(Arc::new(Rules { peer, policy: Arc::clone(&policy), app: Arc::clone(&app) }));
         // Whoever sends a body has hyper wake its own task several times a request.
         open.spawn(Unbroken::new(converse(stream, desk, stop.clone())));
     }
@@ -74,7 +80,8 @@ pub(super) async fn serve(listener: TcpListener, policy: Arc<Policy>, app: App, 
 
 /// Answers on one connection until one side has enough.
 async fn converse(stream: TcpStream, desk: Desk, stop: CancellationToken) {
-    let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), desk).with_upgrades();
+    // Most answers are small: to copy head and body together costs less than to hand over two pieces.
+    let connection = http1::Builder::new().writev(false).serve_connection(TokioIo::new(stream), desk).with_upgrades();
     let mut connection = pin!(connection);
     let ended = match stop.run_until_cancelled(connection.as_mut()).await {
         Some(ended) => ended,
@@ -89,7 +96,11 @@ async fn converse(stream: TcpStream, desk: Desk, stop: CancellationToken) {
 }
 
 /// Where the requests of one connection arrive.
-struct Desk {
+struct Desk(Arc<Rules>);
+
+/// How they are answered. Counted per connection: a count that all connections share goes from core to core with every
+/// request.
+struct Rules {
     peer: Peer,
     policy: Arc<Policy>,
     app: Arc<App>,
@@ -102,11 +113,12 @@ impl Service<Request<Incoming>> for Desk {
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let mut request = request.map(Body::new);
-        request.extensions_mut().insert(ConnectInfo(self.peer));
-        let (policy, app) = (Arc::clone(&self.policy), Arc::clone(&self.app));
+        let rules = Arc::clone(&self.0);
+        request.extensions_mut().insert(ConnectInfo(rules.peer));
+        // A request is passed on from hand to hand: room for it once, not in each of them.
         Box::pin(async move {
-            match access::admit(&policy, request).await {
-                Ok(request) => app.answer(request).await,
+            match access::admit(&rules.policy, &mut request).await {
+                Ok(()) => Ok(rules.app.answer(request).await),
                 Err(refusal) => Ok(refusal),
             }
         })

@@ -68,10 +68,11 @@ impl<'a> Entry<'a> {
         Self { tools, arguments, caller, began: Instant::now(), is_open: tools.traffic.is_on() }
     }
 
-    /// Records what came of it.
+    /// Records what came of it: a reply that has been masked.
     pub(super) fn close(mut self, reply: &Reply) {
         if std::mem::take(&mut self.is_open) {
-            self.tools.traffic.emit(draft(self.tools, self.arguments, self.caller, self.began, Some(reply)));
+            let draft = draft(self.tools, self.arguments, self.caller, self.began, Some(reply));
+            self.tools.traffic.emit(Draft { is_answer_masked: true, ..draft });
         }
     }
 }
@@ -203,7 +204,7 @@ fn command_text(action: &str, arguments: &Map<String, Value>) -> Option<String> 
         }
         _ => {
             let is_listed = |name: &str| !NOT_LISTED.contains(&name);
-            let mut list = String::new();
+            let mut list = String::with_capacity(PARAM_BYTES);
             for (name, value) in arguments.iter().filter(|(name, value)| is_listed(name) && !value.is_null()) {
                 let gap = if list.is_empty() { "" } else { " " };
                 let value = shown(value);
@@ -231,37 +232,90 @@ fn timeout(tools: &Tools, action: &str, arguments: &Map<String, Value>) -> Optio
     given.or_else(|| is_talk.then(|| tools.config.talk_timeout.as_millis() as u64))
 }
 
+/// What an answer, or its details, may say about an action. Found in one pass: to look each of them up by its name takes
+/// longer than all the rest of an entry.
+#[derive(Default)]
+struct Told<'a> {
+    error_code: Option<&'a Value>,
+    message: Option<&'a Value>,
+    error: Option<&'a Value>,
+    timed_out: Option<&'a Value>,
+    output: Option<&'a Value>,
+    text: Option<&'a Value>,
+    tail: Option<&'a Value>,
+    partial_output: Option<&'a Value>,
+    exit_code: Option<&'a Value>,
+    command_id: Option<&'a Value>,
+    evidence_id: Option<&'a Value>,
+    session_id: Option<&'a Value>,
+    count: Option<&'a Value>,
+    rule: Option<&'a Value>,
+    rule_id: Option<&'a Value>,
+    pattern: Option<&'a Value>,
+    details: Option<&'a Value>,
+}
+
+impl<'a> Told<'a> {
+    fn by(fields: &'a Map<String, Value>) -> Self {
+        let mut told = Self::default();
+        for (name, value) in fields {
+            let place = match name.as_str() {
+                "error_code" => &mut told.error_code,
+                "message" => &mut told.message,
+                "error" => &mut told.error,
+                "timed_out" => &mut told.timed_out,
+                "output" => &mut told.output,
+                "text" => &mut told.text,
+                "tail" => &mut told.tail,
+                "partial_output" => &mut told.partial_output,
+                "exit_code" => &mut told.exit_code,
+                "command_id" => &mut told.command_id,
+                "evidence_id" => &mut told.evidence_id,
+                "session_id" => &mut told.session_id,
+                "count" => &mut told.count,
+                "rule" => &mut told.rule,
+                "rule_id" => &mut told.rule_id,
+                "pattern" => &mut told.pattern,
+                "details" => &mut told.details,
+                _ => continue,
+            };
+            *place = Some(value);
+        }
+        told
+    }
+}
+
+/// The first of these that is a text.
+fn first_text<'a>(values: impl IntoIterator<Item = Option<&'a Value>>) -> Option<&'a str> {
+    values.into_iter().find_map(|value| value?.as_str())
+}
+
 /// What came of it.
 fn about_reply(reply: &Reply, event: &mut Event) {
-    let body = &reply.body;
-    let details = body.get("details").and_then(Value::as_object);
-    let text = |name: &str| body.get(name).and_then(Value::as_str);
-    let detail = |name: &str| details.and_then(|details| details.get(name));
+    let told = Told::by(&reply.body);
+    let details = told.details.and_then(Value::as_object).map(Told::by).unwrap_or_default();
     event.success = !reply.is_error;
-    event.error_code = text("error_code").filter(|_| reply.is_error).map(str::to_owned);
-    let message = text("message").or_else(|| text("error")).filter(|_| reply.is_error);
-    event.error_message = message.map(str::to_owned);
+    if reply.is_error {
+        event.error_code = first_text([told.error_code]).map(str::to_owned);
+        event.error_message = first_text([told.message, told.error]).map(str::to_owned);
+    }
     let is_timeout = event.error_code.as_deref().is_some_and(|code| code.ends_with("_TIMEOUT"));
-    event.timed_out = is_timeout || body.get("timed_out").and_then(Value::as_bool).unwrap_or(false);
+    event.timed_out = is_timeout || told.timed_out.and_then(Value::as_bool).unwrap_or(false);
     event.blocked = reply.is(ErrorCode::DangerousCommandBlocked);
     if event.blocked {
-        let rule = ["rule", "rule_id", "pattern"].into_iter().find_map(|name| detail(name)?.as_str());
-        event.blocked_pattern = rule.map(str::to_owned);
+        event.blocked_pattern = first_text([details.rule, details.rule_id, details.pattern]).map(str::to_owned);
     }
-    let answered = ["output", "text", "tail"].into_iter().find_map(text);
-    let answered = answered.or_else(|| detail("partial_output").and_then(Value::as_str));
-    event.response = answered.map(clipped);
-    event.exit_code = body.get("exit_code").or_else(|| detail("exit_code")).and_then(Value::as_i64);
-    let command_id = text("command_id").or_else(|| detail("command_id").and_then(Value::as_str));
-    event.command_id = command_id.map(str::to_owned);
-    event.evidence_id = text("evidence_id").map(str::to_owned);
-    event.result = Some(summary(event, body));
+    event.response = first_text([told.output, told.text, told.tail, details.partial_output]).map(clipped);
+    event.exit_code = told.exit_code.or(details.exit_code).and_then(Value::as_i64);
+    event.command_id = first_text([told.command_id, details.command_id]).map(str::to_owned);
+    event.evidence_id = first_text([told.evidence_id]).map(str::to_owned);
+    event.result = Some(summary(event, &told));
 }
 
 /// What came of it, in a few words.
-fn summary(event: &Event, body: &Map<String, Value>) -> String {
+fn summary(event: &Event, told: &Told<'_>) -> String {
     if let Some(code) = &event.error_code {
-        return format!("{code}: {}", event.error_message.as_deref().unwrap_or_default());
+        return [code, ": ", event.error_message.as_deref().unwrap_or_default()].concat();
     }
     if let Some(message) = &event.error_message {
         return message.clone();
@@ -269,9 +323,9 @@ fn summary(event: &Event, body: &Map<String, Value>) -> String {
     let mut parts = Vec::new();
     parts.extend(event.exit_code.map(|code| format!("exit code {code}")));
     parts.extend(event.response.as_ref().map(|response| format!("{} characters", response.size)));
-    parts.extend(body.get("count").and_then(Value::as_u64).map(|count| format!("{count} found")));
+    parts.extend(told.count.and_then(Value::as_u64).map(|count| format!("{count} found")));
     if event.action == "create" {
-        parts.extend(body.get("session_id").and_then(Value::as_str).map(|id| format!("started {id}")));
+        parts.extend(first_text([told.session_id]).map(|id| format!("started {id}")));
     }
     if event.timed_out {
         parts.push("waited in vain".to_owned());

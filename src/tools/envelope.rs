@@ -133,13 +133,16 @@ fn mask_value(value: &mut Value, redactor: &Redactor) {
 pub(super) fn failed(error: &Error) -> Map<String, Value> {
     let message = error.to_string();
     let fields = [
-        ("ok", json!(false)),
-        ("error_code", json!(error.code().as_str())),
-        ("message", json!(message)),
-        ("error", json!(message)),
+        ("ok", Value::Bool(false)),
+        ("error_code", error.code().as_str().into()),
+        ("message", message.clone().into()),
+        ("error", message.into()),
         ("details", details(error)),
     ];
-    let mut body: Map<String, Value> = fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
+    let mut body = Map::new();
+    for (name, value) in fields {
+        body.insert(name.to_owned(), value);
+    }
     match error {
         Error::NoMatch(query) => body.extend([("query".to_owned(), query_fields(query))]),
         Error::Ambiguous(ambiguous) => body.extend([

@@ -33,6 +33,7 @@ mod typing;
 mod verify;
 mod wait;
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -116,8 +117,11 @@ type Target = Arc<dyn Source>;
 
 /// The actions with all that they need; clones are the same.
 #[derive(Clone)]
-pub struct Tools {
-    config: Arc<Config>,
+pub struct Tools(Arc<Parts>);
+
+/// What actions need. One count for all of it: a call clones its tools.
+pub struct Parts {
+    config: Config,
     registry: Registry,
     bridges: Bridges,
     traffic: Emitter,
@@ -125,6 +129,14 @@ pub struct Tools {
     shelf: Arc<Shelf>,
     /// For what belongs to no session.
     redactor: Arc<Redactor>,
+}
+
+impl Deref for Tools {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
 }
 
 impl Tools {
@@ -140,7 +152,7 @@ impl Tools {
         let bridges = Bridges::new(Arc::clone(&redactor));
         let typist = Typist::new(config.policy.clone(), Arc::clone(&redactor));
         let (traffic, shelf) = (Emitter::new(), Arc::default());
-        Self { config: Arc::new(config), registry, bridges, traffic, typist, shelf, redactor }
+        Self(Arc::new(Parts { config, registry, bridges, traffic, typist, shelf, redactor }))
     }
 
     /// The settings.
@@ -223,27 +235,28 @@ impl Tools {
             return Err(Error::UnknownAction { name: action, available: &ACTIONS }.into());
         };
         params.expect(known);
+        // Each in a box of its own: a call would else have room for the largest of them, and most need little.
         match action.as_str() {
             "help" => Ok(help::help(&self.config)),
-            "list" => fields(&list::list(self).await?),
-            "create" => {
-                fields(&create::Request::read(params, &self.config, &self.redactor)?.run(&self.registry).await?)
-            }
-            "send_line" => send_line::Request::read(params, self)?.run(self).await,
-            "send_keys" => fields(&send_keys::Request::read(params, self)?.run(self).await?),
-            "talk" | "run" => fields(&talk::Request::read(params, self)?.run().await?),
-            "wait" => fields(&wait::Request::read(params, self, caller)?.run().await?),
-            "read" => fields(&read::Request::read(params, self)?.run().await?),
-            "term_read" => fields(&term_read::Request::read(params, self)?.run().await?),
-            "screenshot" => fields(&screenshot::Request::read(params, self)?.run().await?),
-            "search" => fields(&search::Request::read(params, self)?.run().await?),
-            "commands" => commands::Request::read(params, self)?.run().await,
-            "evidence" => evidence::Request::read(params, self, caller)?.run().await,
-            "record" => fields(&record::Request::read(params, self)?.run().await?),
+            "list" => fields(&Box::pin(list::list(self)).await?),
+            "create" => fields(
+                &Box::pin(create::Request::read(params, &self.config, &self.redactor)?.run(&self.registry)).await?,
+            ),
+            "send_line" => Box::pin(send_line::Request::read(params, self)?.run(self)).await,
+            "send_keys" => fields(&Box::pin(send_keys::Request::read(params, self)?.run(self)).await?),
+            "talk" | "run" => fields(&Box::pin(talk::Request::read(params, self)?.run()).await?),
+            "wait" => fields(&Box::pin(wait::Request::read(params, self, caller)?.run()).await?),
+            "read" => fields(&Box::pin(read::Request::read(params, self)?.run()).await?),
+            "term_read" => Ok(Box::pin(term_read::Request::read(params, self)?.run()).await?.into_fields()),
+            "screenshot" => fields(&Box::pin(screenshot::Request::read(params, self)?.run()).await?),
+            "search" => fields(&Box::pin(search::Request::read(params, self)?.run()).await?),
+            "commands" => Box::pin(commands::Request::read(params, self)?.run()).await,
+            "evidence" => Box::pin(evidence::Request::read(params, self, caller)?.run()).await,
+            "record" => fields(&Box::pin(record::Request::read(params, self)?.run()).await?),
             "resize" => fields(&resize::Request::read(params, self)?.run()?),
-            "kill" => fields(&kill::Request::read(params, self)?.run(&self.registry).await?),
-            "resolve" => fields(&resolve::Request::read(params, self)?.run(&self.registry).await?),
-            "send_line_to_agent" => send_line_to_agent::Request::read(params, self)?.run(self).await,
+            "kill" => fields(&Box::pin(kill::Request::read(params, self)?.run(&self.registry)).await?),
+            "resolve" => fields(&Box::pin(resolve::Request::read(params, self)?.run(&self.registry)).await?),
+            "send_line_to_agent" => Box::pin(send_line_to_agent::Request::read(params, self)?.run(self)).await,
             "adopt" => fields(&adopt::Request::adopt(params, &self.redactor)?.run(&self.registry)?),
             "disown" => fields(&adopt::Request::disown(params)?.run(&self.registry)?),
             _ => Err(Error::Deprecated { alternatives: &INSTEAD_OF_WRITE }.into()),

@@ -2,8 +2,8 @@
 //!
 //! `cursor_line`, `viewport_y` and `marker_line` are numbers of lines, in every mode; `cursor` is the cell.
 
-use kpty_emulator::{Buffer, Loss, MarkerId, Mode, Request as ScreenRead, Which};
-use serde::Serialize;
+use kpty_emulator::{Buffer, Cursor, Loss, MarkerId, Mode, Request as ScreenRead, Which};
+use serde_json::{Map, Value, json};
 
 use super::params::Params;
 use super::{Target, Tools};
@@ -42,10 +42,9 @@ pub(super) struct Request {
     read: ScreenRead,
 }
 
-#[derive(Serialize)]
 pub(super) struct Answer {
     text: String,
-    lines: Vec<String>,
+    lines: Vec<Value>,
     truncated: bool,
     /// Of a range, only those of lines that were looked at.
     dropped_chars: usize,
@@ -61,23 +60,14 @@ pub(super) struct Answer {
     first_line: u64,
     next_line: u64,
     oldest_line: u64,
-    cursor: Option<Cell>,
+    cursor: Option<Cursor>,
     line_numbers: Vec<u64>,
     /// Lines that came and went unseen since the marker; null where nobody can tell.
-    #[serde(skip_serializing_if = "Option::is_none")]
     missed_lines: Option<Option<u64>>,
     /// Why they went.
-    #[serde(skip_serializing_if = "Option::is_none")]
     loss: Option<&'static str>,
     /// Where a range that was cut goes on.
-    #[serde(skip_serializing_if = "Option::is_none")]
     continue_from: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct Cell {
-    row: u16,
-    col: u16,
 }
 
 impl Request {
@@ -142,7 +132,7 @@ pub(super) fn known_marker(id: u64) -> Result<MarkerId> {
 fn answer(view: View) -> Answer {
     let View { answer: read, top_line, cursor_line, cursor } = view;
     Answer {
-        lines: read.lines().map(str::to_owned).collect(),
+        lines: read.lines().map(Value::from).collect(),
         truncated: read.truncated,
         dropped_chars: read.dropped_chars,
         dropped_lines: read.dropped_lines,
@@ -157,7 +147,7 @@ fn answer(view: View) -> Answer {
         first_line: read.first_line,
         next_line: read.next_line,
         oldest_line: read.oldest_line,
-        cursor: cursor.map(|cursor| Cell { row: cursor.row, col: cursor.col }),
+        cursor,
         missed_lines: read.delta.map(|delta| delta.missed_lines),
         loss: read.delta.and_then(|delta| delta.loss).map(|loss| match loss {
             Loss::Limit => "limit",
@@ -178,14 +168,47 @@ pub(super) fn buffer_name(buffer: Buffer) -> &'static str {
 }
 
 impl Answer {
+    /// The fields, texts moved: a screen is the most that anybody reads, and the most often.
+    pub(super) fn into_fields(self) -> Map<String, Value> {
+        // In the order of their names, as the map keeps them.
+        let fields = [
+            ("buffer_type", self.buffer_type.into()),
+            ("cols", self.cols.into()),
+            ("cursor", self.cursor.map(|Cursor { row, col, .. }| json!({ "row": row, "col": col })).into()),
+            ("cursor_line", self.cursor_line.into()),
+            ("dropped_chars", self.dropped_chars.into()),
+            ("dropped_lines", self.dropped_lines.into()),
+            ("first_line", self.first_line.into()),
+            ("line_numbers", self.line_numbers.into()),
+            ("lines", self.lines.into()),
+            ("marker_disposed", self.marker_disposed.into()),
+            ("marker_id", self.marker_id.into()),
+            ("marker_line", self.marker_line.into()),
+            ("next_line", self.next_line.into()),
+            ("oldest_line", self.oldest_line.into()),
+            ("rows", self.rows.into()),
+            ("text", self.text.into()),
+            ("truncated", self.truncated.into()),
+            ("viewport_y", self.viewport_y.into()),
+        ];
+        let sometimes = [
+            ("missed_lines", self.missed_lines.map(Value::from)),
+            ("loss", self.loss.map(Value::from)),
+            ("continue_from", self.continue_from.map(Value::from)),
+        ];
+        let sometimes = sometimes.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        fields.into_iter().chain(sometimes).map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
     /// Keeps the beginning of a range up to `end`. One line is always kept, so that reading on gets somewhere.
     fn keep_head(&mut self, max_lines: usize, max_chars: usize, from: u64, end: u64) {
         let mut chars = 0;
-        let mut fits = |line: &String| {
+        let mut fits = |line: &str| {
             chars += line.chars().count() + 1;
             chars <= max_chars + 1
         };
-        let fitting = self.lines.iter().take(max_lines).take_while(|line| fits(line)).count();
+        let lines = self.lines.iter().filter_map(Value::as_str);
+        let fitting = lines.take(max_lines).take_while(|line| fits(line)).count();
         let kept = fitting.max(max_lines.min(1)).min(self.lines.len());
         let after_last = self.line_numbers.last().map_or(from, |last| last + 1);
         let next = self.line_numbers.get(kept).copied().unwrap_or(after_last);
@@ -194,7 +217,7 @@ impl Answer {
         }
         self.lines.truncate(kept);
         self.line_numbers.truncate(kept);
-        let text = self.lines.join("\n");
+        let text = self.lines.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n");
         self.dropped_chars = self.text.chars().count() - text.chars().count();
         self.dropped_lines = (end - next) as usize;
         (self.text, self.truncated, self.continue_from) = (text, true, Some(next));

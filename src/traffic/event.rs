@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Map, Value, json};
 
 use crate::guard::Redactor;
-use crate::ids::passing_hex;
-use crate::model::{iso_time, iso_time_millis};
+use crate::ids::passing_bits;
+use crate::model::{date_and_time, iso_time, iso_time_millis, push_digits};
 
 /// Characters of a command and of an answer that are kept.
 pub const TEXT_CHARS: usize = 10_000;
@@ -274,6 +274,8 @@ pub struct Draft {
     pub redactor: Arc<Redactor>,
     /// What was typed while nothing was echoed.
     pub hidden: Option<Hidden>,
+    /// What the event has of an answer was masked with that answer, by this redactor.
+    pub is_answer_masked: bool,
     /// Characters of the answer that are kept.
     pub response_chars: usize,
     /// It belongs into the session's own log: there is, or was, such a session.
@@ -285,7 +287,15 @@ pub struct Draft {
 impl Draft {
     /// An action of this server, not hidden.
     pub fn new(event: Event, redactor: Arc<Redactor>) -> Self {
-        Self { event, redactor, hidden: None, response_chars: TEXT_CHARS, is_for_journal: false, is_for_gateway: true }
+        Self {
+            event,
+            redactor,
+            hidden: None,
+            is_answer_masked: false,
+            response_chars: TEXT_CHARS,
+            is_for_journal: false,
+            is_for_gateway: true,
+        }
     }
 
     /// Roughly what it costs to keep it waiting.
@@ -296,7 +306,9 @@ impl Draft {
 
     /// Masks, then cuts.
     pub(super) fn finish(self) -> Event {
-        let Self { mut event, redactor, hidden, response_chars, .. } = self;
+        let Self { mut event, redactor, hidden, is_answer_masked, response_chars, .. } = self;
+        let answer_redactor = (!is_answer_masked).then_some(&*redactor);
+        let redactor = Some(&*redactor);
         if event.id.is_empty() {
             event.id = new_id(event.at);
         }
@@ -306,46 +318,50 @@ impl Draft {
                 response.kept = hidden.taken_out_of(&response.kept);
             }
         } else if let Some(command) = &mut event.command {
-            mask(&redactor, &mut command.kept, TEXT_CHARS);
+            finish(redactor, &mut command.kept, TEXT_CHARS);
         }
         if let Some(response) = &mut event.response {
-            mask(&redactor, &mut response.kept, response_chars);
+            finish(answer_redactor, &mut response.kept, response_chars);
         }
         let short = [
-            (&mut event.error_message, SHORT_CHARS),
-            (&mut event.result, SHORT_CHARS),
-            (&mut event.blocked_pattern, SHORT_CHARS),
-            (&mut event.label, SHORT_CHARS),
-            (&mut event.agent_id, AGENT_CHARS),
-            (&mut event.owner_session_id, SHORT_CHARS),
-            (&mut event.error_code, AGENT_CHARS),
-            (&mut event.session_source, AGENT_CHARS),
-            (&mut event.cli_type, AGENT_CHARS),
-            (&mut event.evidence_id, AGENT_CHARS),
-            (&mut event.command_id, AGENT_CHARS),
+            (&mut event.error_message, answer_redactor, SHORT_CHARS),
+            (&mut event.result, answer_redactor, SHORT_CHARS),
+            (&mut event.blocked_pattern, answer_redactor, SHORT_CHARS),
+            (&mut event.label, redactor, SHORT_CHARS),
+            (&mut event.agent_id, redactor, AGENT_CHARS),
+            (&mut event.owner_session_id, redactor, SHORT_CHARS),
+            (&mut event.error_code, answer_redactor, AGENT_CHARS),
+            (&mut event.session_source, redactor, AGENT_CHARS),
+            (&mut event.cli_type, redactor, AGENT_CHARS),
+            (&mut event.evidence_id, answer_redactor, AGENT_CHARS),
+            (&mut event.command_id, answer_redactor, AGENT_CHARS),
         ];
-        for (text, chars) in short {
+        for (text, redactor, chars) in short {
             if let Some(text) = text {
                 if let Some(hidden) = &hidden {
                     *text = hidden.taken_out_of(text);
                 }
-                mask(&redactor, text, chars);
+                finish(redactor, text, chars);
             }
         }
-        mask(&redactor, &mut event.action, AGENT_CHARS);
-        mask(&redactor, &mut event.session_id, AGENT_CHARS);
-        if !event.extra.is_empty() {
-            event.extra = masked_extra(&redactor, &event.extra);
+        finish(redactor, &mut event.action, AGENT_CHARS);
+        finish(redactor, &mut event.session_id, AGENT_CHARS);
+        if let Some(redactor) = redactor.filter(|_| !event.extra.is_empty()) {
+            event.extra = masked_extra(redactor, &event.extra);
         }
         event
     }
 }
 
-fn mask(redactor: &Redactor, text: &mut String, chars: usize) {
-    if let std::borrow::Cow::Owned(masked) = redactor.redact(text) {
+/// Masks a text, where that was not done, and cuts it.
+fn finish(redactor: Option<&Redactor>, text: &mut String, chars: usize) {
+    if let Some(std::borrow::Cow::Owned(masked)) = redactor.map(|redactor| redactor.redact(text)) {
         *text = masked;
     }
-    if let Some((at, _)) = text.char_indices().nth(chars) {
+    // A character has at least one byte.
+    if text.len() > chars
+        && let Some((at, _)) = text.char_indices().nth(chars)
+    {
         text.truncate(at);
     }
 }
@@ -364,9 +380,16 @@ fn masked_extra(redactor: &Redactor, extra: &Map<String, Value>) -> Map<String, 
 
 /// A new name for something recorded at this moment: `pty_`, date, time and eight hex digits.
 pub fn new_id(at: SystemTime) -> String {
-    let iso = iso_time(at);
-    let digits = |from: usize, to: usize| iso[from..to].replace(['-', ':'], "");
-    format!("pty_{}_{}_{}", digits(0, 10), digits(11, 19), &passing_hex()[..8])
+    let [year, month, day, hour, minute, second] = date_and_time(at);
+    let mut id = String::with_capacity("pty_00000000_000000_00000000".len());
+    id.push_str("pty_");
+    push_digits(&mut id, year * 10_000 + month * 100 + day, 8);
+    id.push('_');
+    push_digits(&mut id, hour * 10_000 + minute * 100 + second, 6);
+    id.push('_');
+    let bits = passing_bits();
+    id.extend((0..8).map(|place| char::from(b"0123456789abcdef"[(bits >> (4 * place)) as usize & 0xf])));
+    id
 }
 
 /// A name that somebody claims, made harmless: no control characters, not too long; nothing where nothing is left.
@@ -398,6 +421,21 @@ mod tests {
         let command = event.command.expect("a command");
         assert_eq!((command.kept.chars().count(), command.size), (TEXT_CHARS, TEXT_CHARS as u64 - 10 + 40));
         assert!(command.is_cut() && event.response.is_some_and(|response| response.is_cut()));
+    }
+
+    #[test]
+    fn what_is_not_of_the_answer_is_masked_in_any_case() {
+        let token = token();
+        let mut event = Event::new(format!("talk {token}"), format!("pty_1 {token}"));
+        event.command = Some(Text::new(format!("echo {token}")));
+        for text in [&mut event.agent_id, &mut event.owner_session_id, &mut event.label, &mut event.cli_type] {
+            *text = Some(format!("a {token}"));
+        }
+        event.error_message = Some("m".repeat(2 * SHORT_CHARS));
+        let draft = Draft { is_answer_masked: true, ..Draft::new(event, Arc::default()) };
+        let event = draft.finish();
+        assert!(!event.row().to_string().contains("a1B2"), "{}", event.row());
+        assert_eq!(event.error_message.map(|message| message.len()), Some(SHORT_CHARS), "all of it is cut");
     }
 
     #[test]

@@ -23,7 +23,7 @@ const BUSY_PATIENCE: Duration = Duration::from_secs(2);
 /// The texts come last: what only counts or filters never reads them from the disk.
 const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS pty_events (
-        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        seq INTEGER PRIMARY KEY,
         id TEXT NOT NULL, at_ms INTEGER NOT NULL, session_id TEXT NOT NULL, action TEXT NOT NULL, agent_id TEXT,
         owner_session_id TEXT, command_size INTEGER, response_size INTEGER, duration REAL NOT NULL,
         timeout_ms INTEGER, timed_out INTEGER NOT NULL, success INTEGER NOT NULL, error_code TEXT,

@@ -119,6 +119,7 @@ fn each_library_has_one_home() {
         ("tree_sitter", &["src/guard/policy/"]),
         ("tree_sitter_bash", &["src/guard/policy/"]),
         ("axum", &["src/server/"]),
+        ("json_escape_simd", &["src/server/mcp/json_text.rs"]),
         ("reqwest", &["src/cli/", "src/bridge/", "src/traffic/emit.rs"]),
         ("hyper", &["src/bridge/", "src/server/connections.rs"]),
         ("rusqlite", &["src/traffic/store.rs"]),

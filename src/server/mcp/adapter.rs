@@ -100,11 +100,11 @@ impl Adapter {
 }
 
 impl AnswersPlainCalls for Adapter {
-    async fn answer_plain(&self, params: &Map<String, Value>, plain: &Plain) -> Option<PlainResult> {
+    async fn answer_plain(&self, params: &mut Map<String, Value>, plain: &Plain) -> Option<PlainResult> {
         let tool = tool_named(params.get("name")?.as_str()?)?;
-        let arguments = match params.get("arguments") {
+        let arguments = match params.get_mut("arguments") {
             None => Map::new(),
-            Some(arguments) => arguments.as_object()?.clone(),
+            Some(arguments) => std::mem::take(arguments.as_object_mut()?),
         };
         let caller = Caller {
             can_show_progress: plain.shows_progress,

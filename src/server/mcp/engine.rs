@@ -6,6 +6,7 @@ use std::pin::Pin;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::json_text;
 use super::published::{TOOL, VIEW_TOOL, is_looking};
 use crate::error::{Error, Result};
 use crate::runtime::Finishing;
@@ -67,6 +68,19 @@ impl Block {
         Self::Text { text }
     }
 
+    /// Adds it as it stands on the wire.
+    pub(super) fn push(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Text { text } => {
+                out.extend_from_slice(b"{\"type\":\"text\",\"text\":");
+                json_text::push_text(text, out);
+                out.push(b'}');
+            }
+            // Writing to a vector cannot fail.
+            rare => drop(serde_json::to_writer(out, rare)),
+        }
+    }
+
     /// Moves a picture out of an answer: as JSON inside JSON a model would read it letter by letter.
     fn take_picture(image: &mut Map<String, Value>) -> Option<Self> {
         let mime_type = image.get("mime_type")?.as_str()?.to_owned();
@@ -94,8 +108,12 @@ pub struct Answer {
 impl From<Reply> for Answer {
     fn from(Reply { mut body, is_error }: Reply) -> Self {
         let picture = body.get_mut("image").and_then(Value::as_object_mut).and_then(Block::take_picture);
-        // A map of JSON values is always JSON.
-        let answer = Block::text(serde_json::to_string(&body).unwrap_or_default());
+        // Room for it at once: texts as they are, and a few names and numbers.
+        let texts: usize = body.values().filter_map(Value::as_str).map(str::len).sum();
+        let mut json = Vec::with_capacity(texts + texts / 8 + 512);
+        json_text::push(&Value::Object(body), &mut json);
+        // JSON is text.
+        let answer = Block::text(String::from_utf8(json).unwrap_or_default());
         Self { blocks: picture.into_iter().chain([answer]).collect(), is_error }
     }
 }

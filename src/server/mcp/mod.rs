@@ -9,7 +9,9 @@ mod adapter;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod engine;
+mod json_text;
 mod live;
+mod message;
 mod pending;
 mod plain;
 mod published;
@@ -19,6 +21,7 @@ mod stdio;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use axum::http::HeaderName;
 use serde_json::{Value, json};
 
 pub use engine::{Answer, Block, Engine, Resource, ToolCall};
@@ -37,12 +40,12 @@ pub(super) type McpGate = Gate<Adapter>;
 pub(super) const SERVER_NAME: &str = "kpty";
 
 /// A plain client sends it when whoever it works for is shown that a call goes on; its waits are then not cut short.
-pub const SHOWS_PROGRESS_HEADER: &str = "kpty-shows-progress";
+pub const SHOWS_PROGRESS_HEADER: HeaderName = HeaderName::from_static("kpty-shows-progress");
 
 /// The header in which a caller says who it is. It is a claim, and recorded as one.
-pub const AGENT_HEADER: &str = "x-kpty-agent";
+pub const AGENT_HEADER: HeaderName = HeaderName::from_static("x-kpty-agent");
 /// The header in which a program that passes calls on says whose they are.
-pub const CLIENT_HEADER: &str = "x-kpty-client";
+pub const CLIENT_HEADER: HeaderName = HeaderName::from_static("x-kpty-client");
 
 /// The folder for client sessions, below the state folder.
 const SESSIONS_FOLDER: &str = "mcp_sessions";

@@ -5,9 +5,8 @@
 //! handshake, no session, nothing to be kept alive. What a plain client leaves out is supplied, and its errors come as
 //! JSON-RPC with status 200.
 
-use std::future::Future;
+use std::future::{Future, ready};
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,27 +19,24 @@ use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::engine::Block;
+use super::json_text;
 use super::live::{Live, MAX_LIVE};
+use super::message::{Fault, Message, read_message};
 use super::sessions::Sessions;
 use super::{AGENT_HEADER, CLIENT_HEADER, SHOWS_PROGRESS_HEADER};
 use crate::ids::passing_hex;
 use crate::server::body::{MAX_BODY_BYTES, is_json, json_of, refusal};
-use crate::server::connections::Answers;
+use crate::server::connections::{Answering, Answers};
 use crate::traffic::clean_name;
 
 /// The header with the id of a client session.
 pub(super) const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 /// The longest id of a client session that is echoed.
 const MAX_SESSION_ID: usize = 200;
-/// What a plain client is taken to speak if it does not say.
-const OLDEST_VERSION: &str = "2024-11-05";
-/// The key by which a message of the stateless protocol is known.
-const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 /// Headers of the protocol; a plain client's do not count, because they may contradict its message.
 const PROTOCOL_HEADERS: [&str; 3] = ["mcp-protocol-version", "mcp-method", "mcp-name"];
 /// After so long without a word a client session is forgotten in memory, not on disk. It must be longer than any call:
@@ -61,7 +57,7 @@ pub(crate) struct Plain {
 }
 
 /// What a header names, made harmless.
-pub(crate) fn name_in(headers: &HeaderMap, header: &str) -> Option<String> {
+pub(crate) fn name_in(headers: &HeaderMap, header: HeaderName) -> Option<String> {
     headers.get(header).and_then(|value| clean_name(&String::from_utf8_lossy(value.as_bytes())))
 }
 
@@ -86,19 +82,17 @@ pub(crate) struct Gate<H> {
 /// A handler that answers plain calls of tools itself. The library would make a service, a channel and two tasks for
 /// each of them, which takes longer than most calls.
 pub(crate) trait AnswersPlainCalls {
-    /// The result of `tools/call`; nothing when the library is to answer.
+    /// The result of `tools/call`; nothing when the library is to answer, and then nothing was taken.
     fn answer_plain(
         &self,
-        params: &Map<String, Value>,
+        params: &mut Map<String, Value>,
         plain: &Plain,
     ) -> impl Future<Output = Option<PlainResult>> + Send;
 }
 
-/// The result of a tool, as it stands on the wire.
-#[derive(Serialize)]
+/// The result of a tool.
 pub(crate) struct PlainResult {
     pub(super) content: Vec<Block>,
-    #[serde(rename = "isError")]
     pub(super) is_error: bool,
 }
 
@@ -112,14 +106,13 @@ impl PlainResult {
         });
         sizes.sum()
     }
-}
 
-/// A message with a result, as it stands on the wire.
-#[derive(Serialize)]
-struct PlainAnswer<'a, R> {
-    jsonrpc: &'static str,
-    id: &'a Value,
-    result: R,
+    /// Adds it as it stands on the wire.
+    fn push(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"content\":");
+        json_text::push_all(b'[', &self.content, b']', out, Block::push);
+        out.extend_from_slice(if self.is_error { b",\"isError\":true}" } else { b",\"isError\":false}" });
+    }
 }
 
 impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Gate<H> {
@@ -162,20 +155,23 @@ impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Gate<H> {
         self.stopping.cancel();
     }
 
-    async fn handle(&self, request: Request) -> Response {
+    /// Each way has a box of its own: the library's is many times what a plain call needs.
+    fn handle(&self, mut request: Request) -> Answering<'_> {
         if request.method() == Method::POST && !request.body().is_end_stream() && !is_json(request.headers()) {
-            return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json")
-                .into_response();
+            let refusal = refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json");
+            return Box::pin(ready(refusal.into_response()));
         }
         if request.method() != Method::POST || accepts_streams(request.headers()) {
-            return self.handle_strict(request).await;
+            return Box::pin(self.handle_strict(request));
         }
         let session = session_header(request.headers());
-        let mut response = self.handle_plain(request, session.as_ref()).await;
-        if let Some(session) = session {
-            response.headers_mut().insert(SESSION_HEADER, session);
-        }
-        response
+        Box::pin(async move {
+            let mut response = self.handle_plain(&mut request, session.as_ref()).await;
+            if let Some(session) = session {
+                response.headers_mut().insert(SESSION_HEADER, session);
+            }
+            response
+        })
     }
 
     async fn handle_strict(&self, request: Request) -> Response {
@@ -190,16 +186,16 @@ impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Gate<H> {
         response
     }
 
-    async fn handle_plain(&self, request: Request, session: Option<&HeaderValue>) -> Response {
-        let (mut parts, body) = request.into_parts();
-        let headers = &parts.headers;
+    async fn handle_plain(&self, request: &mut Request, session: Option<&HeaderValue>) -> Response {
+        let body = std::mem::take(request.body_mut());
+        let headers = request.headers();
         let bytes = match json_of(headers, body).await {
             Ok(bytes) => bytes,
             Err(refusal) => return refusal.into_response(),
         };
-        let message = match read_message(&bytes) {
+        let mut asked = match read_message(&bytes) {
             Ok(Message::OneWay) => return StatusCode::ACCEPTED.into_response(),
-            Ok(Message::Request(message)) => message,
+            Ok(Message::Request(asked)) => asked,
             Err(Fault { id, code, message }) => {
                 let error = json!({ "code": code, "message": message });
                 return Json(json!({ "jsonrpc": "2.0", "id": id, "error": error })).into_response();
@@ -215,49 +211,50 @@ impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Gate<H> {
             agent: name_in(headers, AGENT_HEADER),
             client: name_in(headers, CLIENT_HEADER),
         };
-        if !is_stateless_protocol(&message) {
-            let id = message.get("id").unwrap_or(&Value::Null);
-            match (message.get("method").and_then(Value::as_str), message.get("params")) {
-                (Some("ping"), _) => {
-                    return json_response(&PlainAnswer { jsonrpc: "2.0", id, result: Map::new() }, 0);
-                }
-                (Some("tools/call"), Some(Value::Object(params))) => {
-                    if let Some(result) = self.handler.answer_plain(params, &plain).await {
-                        let size = result.size();
-                        return json_response(&PlainAnswer { jsonrpc: "2.0", id, result }, size);
-                    }
-                }
-                _ => {}
+        if !asked.is_stateless() {
+            let result = match asked.method.as_str() {
+                "tools/call" => self.handler.answer_plain(&mut asked.params, &plain).await,
+                _ => None,
+            };
+            if let Some(result) = result {
+                return json_response(&asked.id, result.size(), |out| result.push(out));
+            }
+            if asked.method == "ping" {
+                return json_response(&asked.id, 0, |out| out.extend_from_slice(b"{}"));
             }
             for name in PROTOCOL_HEADERS {
-                parts.headers.remove(name);
+                request.headers_mut().remove(name);
             }
         }
-        let body = Value::Object(message).to_string();
+        let body = asked.into_json().to_string();
+        let headers = request.headers_mut();
         for name in [header::TRANSFER_ENCODING, SESSION_HEADER] {
-            parts.headers.remove(name);
+            headers.remove(name);
         }
-        let both = HeaderValue::from_static("application/json, text/event-stream");
-        parts.headers.insert(header::ACCEPT, both);
-        parts.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
-        parts.extensions.insert(plain);
-        self.plain.handle(Request::from_parts(parts, Body::from(body))).await.map(Body::new)
+        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+        request.extensions_mut().insert(plain);
+        *request.body_mut() = Body::from(body);
+        Box::pin(self.plain.handle(std::mem::take(request))).await.map(Body::new)
     }
 }
 
 impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Answers for Gate<H> {
-    fn answer(&self, request: Request) -> Pin<Box<dyn Future<Output = Response> + Send + '_>> {
-        Box::pin(self.handle(request))
+    fn answer(&self, request: Request) -> Answering<'_> {
+        self.handle(request)
     }
 }
 
-/// A message of about this size. Its room is taken at once: a screen would otherwise be copied several times while it grows.
-fn json_response(message: &impl Serialize, size: usize) -> Response {
+/// A message with a result of about this size. Its room is taken at once: a screen would otherwise be copied several times
+/// while it grows.
+fn json_response(id: &Value, size: usize, push_result: impl FnOnce(&mut Vec<u8>)) -> Response {
     let mut bytes = Vec::with_capacity(size + size / 4 + 256);
-    match serde_json::to_writer(&mut bytes, message) {
-        Ok(()) => ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], bytes).into_response(),
-        Err(error) => refusal(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()).into_response(),
-    }
+    bytes.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    json_text::push(id, &mut bytes);
+    bytes.extend_from_slice(b",\"result\":");
+    push_result(&mut bytes);
+    bytes.push(b'}');
+    ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], bytes).into_response()
 }
 
 fn session_manager() -> LocalSessionManager {
@@ -278,121 +275,7 @@ fn accepts_streams(headers: &HeaderMap) -> bool {
 /// The caller's own session id, or a new one. Nothing is kept under it.
 fn session_header(headers: &HeaderMap) -> Option<HeaderValue> {
     let given = headers.get(SESSION_HEADER).filter(|id| !id.is_empty() && id.len() <= MAX_SESSION_ID).cloned();
-    given.or_else(|| HeaderValue::from_str(&format!("session_{}", passing_hex())).ok())
-}
-
-/// A protocol error, and the id it answers.
-#[derive(Debug, PartialEq)]
-struct Fault {
-    id: Value,
-    code: i32,
-    message: String,
-}
-
-impl Fault {
-    fn request(id: Value, problem: &str) -> Self {
-        Self { id, code: -32600, message: format!("Invalid Request: {problem}") }
-    }
-
-    fn params(id: Value, problem: &str) -> Self {
-        Self { id, code: -32602, message: format!("Invalid params: {problem}") }
-    }
-}
-
-/// What a message turned out to be.
-#[derive(Debug, PartialEq)]
-enum Message {
-    /// Somebody waits for the answer. All is there that the protocol wants.
-    Request(Map<String, Value>),
-    /// Nobody waits: a notification, or an answer to something we never ask.
-    OneWay,
-}
-
-fn read_message(bytes: &[u8]) -> Result<Message, Fault> {
-    let parse_error = || Fault { id: Value::Null, code: -32700, message: "Parse error: invalid JSON".to_owned() };
-    let mut message = match serde_json::from_slice(bytes).map_err(|_| parse_error())? {
-        Value::Object(message) => message,
-        Value::Array(_) => return Err(Fault::request(Value::Null, "batches are not supported")),
-        _ => return Err(Fault::request(Value::Null, "a message is an object")),
-    };
-    let known_id = message.get("id").filter(|id| id.is_string() || id.is_i64()).cloned();
-    let id = known_id.clone().unwrap_or_default();
-    if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return Err(Fault::request(id, "missing jsonrpc 2.0"));
-    }
-    let method = match message.get("method") {
-        Some(Value::String(method)) => method.clone(),
-        None if message.contains_key("result") || message.contains_key("error") => return Ok(Message::OneWay),
-        _ => return Err(Fault::request(id, "missing method")),
-    };
-    if method.starts_with("notifications/") {
-        return Ok(Message::OneWay);
-    }
-    if known_id.is_none() {
-        return Err(Fault::request(Value::Null, "a request needs an id, a string or a whole number"));
-    }
-    let mut params = match message.remove("params") {
-        None | Some(Value::Null) => Map::new(),
-        Some(Value::Object(params)) => params,
-        Some(_) => return Err(Fault::params(id, "an object is expected")),
-    };
-    match method.as_str() {
-        "initialize" => params = introduction(&params),
-        "tools/call" => check_call(&id, &mut params)?,
-        _ => {}
-    }
-    drop_progress_token(&mut params);
-    if !params.is_empty() {
-        message.insert("params".to_owned(), Value::Object(params));
-    }
-    Ok(Message::Request(message))
-}
-
-/// What a client says of itself, with what it left out. It is not kept, so what is wrong in it does no harm.
-fn introduction(given: &Map<String, Value>) -> Map<String, Value> {
-    let text = |value: Option<&Value>, otherwise: &str| value.and_then(Value::as_str).unwrap_or(otherwise).to_owned();
-    let client = given.get("clientInfo");
-    let about = |name: &str, otherwise: &str| text(client.and_then(|client| client.get(name)), otherwise);
-    let params = json!({
-        "protocolVersion": text(given.get("protocolVersion"), OLDEST_VERSION),
-        "capabilities": {},
-        "clientInfo": { "name": about("name", "unknown"), "version": about("version", "0") },
-    });
-    match params {
-        Value::Object(params) => params,
-        _ => Map::new(),
-    }
-}
-
-fn check_call(id: &Value, params: &mut Map<String, Value>) -> Result<(), Fault> {
-    match params.get("name") {
-        Some(Value::String(name)) if !name.is_empty() => {}
-        _ => return Err(Fault::params(id.clone(), "missing tool name")),
-    }
-    match params.get("arguments") {
-        None | Some(Value::Object(_)) => Ok(()),
-        Some(Value::Null) => {
-            params.remove("arguments");
-            Ok(())
-        }
-        Some(_) => Err(Fault::params(id.clone(), "arguments is an object")),
-    }
-}
-
-/// A client that reads one message must not be promised more.
-fn drop_progress_token(params: &mut Map<String, Value>) {
-    match params.get_mut("_meta") {
-        Some(Value::Object(meta)) => {
-            meta.remove("progressToken");
-        }
-        _ => {
-            params.remove("_meta");
-        }
-    }
-}
-
-fn is_stateless_protocol(message: &Map<String, Value>) -> bool {
-    message.get("params").and_then(|params| params.get("_meta")?.get(VERSION_KEY)).is_some()
+    given.or_else(|| HeaderValue::try_from(["session_", &passing_hex()].concat()).ok())
 }
 
 #[cfg(test)]
@@ -402,62 +285,10 @@ mod tests {
 
     use tokio::io::AsyncWriteExt as _;
 
+    use super::super::message::VERSION_KEY;
     use super::*;
     use crate::config::LONGEST_TALK;
     use crate::server::mcp::engine::{Answer, Engine, ToolCall};
-
-    #[test]
-    fn messages_are_told_apart() {
-        for (text, expected) in [
-            (r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#, Ok(None)),
-            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, Ok(None)),
-            (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, Ok(Some(json!(1)))),
-            (r#"{"jsonrpc":"2.0","id":"a","method":"ping","params":null}"#, Ok(Some(json!("a")))),
-            ("", Err((Value::Null, -32700))),
-            ("{", Err((Value::Null, -32700))),
-            ("\"x\"", Err((Value::Null, -32600))),
-            (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, Err((Value::Null, -32600))),
-            (r#"{"id":7,"method":"ping"}"#, Err((json!(7), -32600))),
-            (r#"{"jsonrpc":"1.0","id":7,"method":"ping"}"#, Err((json!(7), -32600))),
-            (r#"{"jsonrpc":"2.0","id":7}"#, Err((json!(7), -32600))),
-            (r#"{"jsonrpc":"2.0","id":7,"method":3}"#, Err((json!(7), -32600))),
-            (r#"{"jsonrpc":"2.0","method":"ping"}"#, Err((Value::Null, -32600))),
-            (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, Err((Value::Null, -32600))),
-            (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, Err((Value::Null, -32600))),
-            (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, Err((Value::Null, -32600))),
-            (r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}"#, Err((json!(7), -32602))),
-            (r#"{"jsonrpc":"2.0","id":7,"method":"tools/call"}"#, Err((json!(7), -32602))),
-            (r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":""}}"#, Err((json!(7), -32602))),
-        ] {
-            let got = match read_message(text.as_bytes()) {
-                Ok(Message::OneWay) => Ok(None),
-                Ok(Message::Request(message)) => Ok(message.get("id").cloned()),
-                Err(Fault { id, code, .. }) => Err((id, code)),
-            };
-            assert_eq!(got, expected, "{text}");
-        }
-    }
-
-    fn read(text: &str) -> Value {
-        match read_message(text.as_bytes()) {
-            Ok(Message::Request(message)) => Value::Object(message),
-            other => panic!("{text}: {other:?}"),
-        }
-    }
-
-    #[test]
-    fn what_is_left_out_is_supplied() {
-        let message = read(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":7}}"#);
-        assert_eq!(message["params"]["protocolVersion"], "2024-11-05");
-        assert_eq!(message["params"]["capabilities"], json!({}));
-        assert!(message["params"]["clientInfo"]["name"].is_string());
-        let message = read(
-            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call",
-                "params":{"name":"k_pty","arguments":null,"_meta":{"progressToken":1,"x":2}}}"#,
-        );
-        assert_eq!(message["params"], json!({ "name": "k_pty", "_meta": { "x": 2 } }));
-        assert_eq!(read(r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":null}"#).get("params"), None);
-    }
 
     #[test]
     fn a_client_without_a_session_gets_an_id_of_its_own() {

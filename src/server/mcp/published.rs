@@ -99,7 +99,7 @@ pub(super) fn looking_actions() -> impl Iterator<Item = &'static str> {
 }
 
 pub(super) fn is_looking(action: &str) -> bool {
-    looking_actions().any(|looking| looking == action)
+    LOOKING.contains(&action) && ACTIONS.contains(&action)
 }
 
 fn object(schema: Value) -> Map<String, Value> {

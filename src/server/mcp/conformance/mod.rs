@@ -77,7 +77,7 @@ impl FixtureServer {
 struct Fixtures;
 
 impl AnswersPlainCalls for Fixtures {
-    async fn answer_plain(&self, _: &Map<String, Value>, _: &Plain) -> Option<PlainResult> {
+    async fn answer_plain(&self, _: &mut Map<String, Value>, _: &Plain) -> Option<PlainResult> {
         None
     }
 }

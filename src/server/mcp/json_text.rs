@@ -1,0 +1,85 @@
+//! JSON text of answers. A screen passes through here twice: as the answer of an action, and as a text inside of a
+//! message, where every quote of it is escaped again. The strings are what that costs, so they are escaped by the vector.
+
+use std::io::Write as _;
+
+use serde_json::Value;
+
+use crate::model::each_digit;
+
+/// Adds a value.
+pub(super) fn push(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Null => out.extend_from_slice(b"null"),
+        Value::Bool(true) => out.extend_from_slice(b"true"),
+        Value::Bool(false) => out.extend_from_slice(b"false"),
+        Value::Number(number) => match number.as_u64() {
+            Some(whole) => each_digit(whole, 1, &mut |digit| out.push(digit)),
+            // Writing to a vector cannot fail.
+            None => drop(write!(out, "{number}")),
+        },
+        Value::String(text) => push_text(text, out),
+        Value::Array(values) => push_all(b'[', values, b']', out, push),
+        Value::Object(fields) => push_all(b'{', fields, b'}', out, |(name, value), out| {
+            push_text(name, out);
+            out.push(b':');
+            push(value, out);
+        }),
+    }
+}
+
+/// Adds a text, quoted.
+pub(super) fn push_text(text: &str, out: &mut Vec<u8>) {
+    json_escape_simd::escape_into(text, out);
+}
+
+/// Adds things between two brackets.
+pub(super) fn push_all<T>(
+    open: u8,
+    things: impl IntoIterator<Item = T>,
+    close: u8,
+    out: &mut Vec<u8>,
+    push: impl Fn(T, &mut Vec<u8>),
+) {
+    out.push(open);
+    for (index, thing) in things.into_iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        push(thing, out);
+    }
+    out.push(close);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_are_written_as_the_library_does() {
+        let controls: String =
+            (0..=0x20).chain([0x7f, 0x80, 0x9f, 0x2028, 0x1f389]).filter_map(char::from_u32).collect();
+        for value in [
+            json!(null),
+            json!([true, false, null, 0, 9, 10, 1_234_567_890, -1, u64::MAX, i64::MIN, 1.5, 1e300, -0.0]),
+            json!({ "a": [], "b": {}, "c": [[{}], [""]], "\"\\/": "\"quoted\" \\ / 漢字" }),
+            json!(controls),
+            json!({ "twice": json!({ "x": controls }).to_string() }),
+        ] {
+            let mut written = Vec::new();
+            push(&value, &mut written);
+            assert_eq!(String::from_utf8(written).expect("text"), value.to_string());
+        }
+        // Wherever in a text the odd character is.
+        for length in 0..70 {
+            for at in 0..=length {
+                let text = format!("{}\"\n{}", "x".repeat(at), "é".repeat(length - at));
+                let mut written = Vec::new();
+                push_text(&text, &mut written);
+                assert_eq!(String::from_utf8(written).expect("text"), json!(text).to_string());
+            }
+        }
+    }
+}
