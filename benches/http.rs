@@ -20,6 +20,11 @@ use serde_json::{Value, json};
 use crate::support::{COLS, Home, ROWS, percentile, runtime, verdict};
 
 const ROUNDS: usize = 1_000;
+/// Calls in a row, where they are not made from rest.
+const ROW: usize = 20;
+/// After so long, what a server does behind its answer is over. axum's echo wakes two more threads, which look for work:
+/// whoever is asked next would be late.
+const REST: Duration = Duration::from_millis(1);
 const CONNECTIONS: usize = 16;
 const CALLS: usize = 500;
 
@@ -142,6 +147,8 @@ fn talk(client: &mut Client, id: &str, home: &Home) {
     judge("talk, to a poll every 50 ms", talk / 50_000.0, 0.02, talk / 50_000.0 <= 0.02);
 }
 
+/// The screen, to an echo of its size and to tmux's: called from rest, as agents do, and in rows, where what is left is
+/// mostly the work itself.
 fn viewport(client: &mut Client, id: &str, echo: SocketAddr) {
     let fill = json!({ "action": "talk", "session_id": id, "command": "clear; seq -f 'line %g of a full screen' 60" });
     client.call(fill);
@@ -150,17 +157,26 @@ fn viewport(client: &mut Client, id: &str, echo: SocketAddr) {
     let mut echoing = Client::new(echo);
     let same_size = "x".repeat(size);
     let mut tmux = Tmux::new();
-    let (mut echoed, mut read, mut captured) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
-        echoed.push(timed(|| echoing.post(&same_size)).0);
-        read.push(timed(|| client.post(&question)).0);
-        captured.push(timed(|| tmux.capture()).0);
+    for (way, calls) in [("from rest", 1), ("in a row", ROW)] {
+        let (mut echoed, mut read, mut captured) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..ROUNDS / calls {
+            repeat(calls, &mut echoed, || drop(echoing.post(&same_size)));
+            repeat(calls, &mut read, || drop(client.post(&question)));
+            repeat(calls, &mut captured, || drop(tmux.capture()));
+        }
+        let echoed = show(&format!("echo of {size} bytes, {way}"), &mut echoed);
+        let captured = show(&format!("tmux's capture-pane, {way}"), &mut captured);
+        let read = show(&format!("viewport over HTTP, {way}"), &mut read);
+        judge(&format!("viewport, to the echo, {way}"), read / echoed, 2.0, read / echoed <= 2.0);
+        judge(&format!("viewport, to tmux, {way}"), read / captured, 1.5, read / captured <= 1.5);
     }
-    let echoed = show(&format!("echo of {size} bytes"), &mut echoed);
-    let captured = show("capture-pane in tmux's control mode", &mut captured);
-    let read = show("viewport over HTTP", &mut read);
-    judge("viewport, to the echo", read / echoed, 2.0, read / echoed <= 2.0);
-    judge("viewport, to tmux", read / captured, 1.5, read / captured <= 1.5);
+}
+
+/// So many calls after a rest.
+#[expect(clippy::disallowed_methods, reason = "nothing is waited for: the rest is what is measured from")]
+fn repeat(calls: usize, times: &mut Vec<Duration>, mut call: impl FnMut()) {
+    std::thread::sleep(REST);
+    times.extend((0..calls).map(|_| timed(&mut call).0));
 }
 
 /// Calls per second on several connections: the protocol's own call for nothing, and the least that an action does,
@@ -243,7 +259,8 @@ impl Tmux {
         let (mut text, mut line) = (String::new(), String::new());
         loop {
             line.clear();
-            self.output.read_line(&mut line).expect("tmux answers");
+            let read = self.output.read_line(&mut line).expect("tmux answers");
+            assert!(read > 0, "tmux is gone");
             // The answer of the session's own start has an end, too, and no text.
             if line.starts_with("%end") && !text.is_empty() {
                 return text;
