@@ -52,7 +52,9 @@ impl Session {
         if is_at_prompt || terminal.emulator.buffer() == Buffer::Alternate {
             return false;
         }
-        is_secret_question(&terminal.line_before_cursor())
+        // A program that draws its line anew leaves the cursor at its beginning for a moment.
+        let line = terminal.emulator.place().line;
+        is_secret_question(&terminal.line_before_cursor()) || is_secret_question(&terminal.line(line))
     }
 }
 

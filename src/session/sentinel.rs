@@ -11,6 +11,9 @@
 //! is not certain here that a command is whole, the shell itself is asked; what one that is not comes to is noted behind
 //! `eval`, because a shell that would only have read on must not end.
 //!
+//! In mksh an error drops all that is left of the typed line, the end mark with it. There the next prompt prints the mark:
+//! `PS1` does so once and takes that out of itself; after an ordinary end it is taken out unused.
+//!
 //! What is typed never holds what is printed: the token and the nonce are cut in two. It holds no control byte but the
 //! line feed either; others of the command are written as escapes. Pure text; typing and waiting are done elsewhere.
 
@@ -35,8 +38,10 @@ const RESTORE: &str = r#"case '"$?"' in 0) ;; *) (exit '"$?"') && :;; esac"#;
 /// The dialect a typed form is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Shells after the standard: sh, dash, ash, bash, ksh, mksh.
+    /// Shells after the standard: sh, dash, ash, bash, ksh, yash.
     Posix,
+    /// mksh, where an error drops the rest of the line.
+    Mksh,
     /// zsh, where `command` means an external program.
     Zsh,
     /// fish.
@@ -51,9 +56,8 @@ impl Form {
         let name = name.rsplit(['/', '\\']).next()?.trim_start_matches('-').to_ascii_lowercase();
         let name = name.strip_suffix(".exe").unwrap_or(&name);
         match name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-') {
-            "sh" | "dash" | "ash" | "busybox" | "bash" | "rbash" | "ksh" | "mksh" | "oksh" | "yash" => {
-                Some(Self::Posix)
-            }
+            "sh" | "dash" | "ash" | "busybox" | "bash" | "rbash" | "ksh" | "oksh" | "yash" => Some(Self::Posix),
+            "mksh" | "lksh" => Some(Self::Mksh),
             "zsh" => Some(Self::Zsh),
             "fish" => Some(Self::Fish),
             "pwsh" | "powershell" => Some(Self::PowerShell),
@@ -162,7 +166,7 @@ impl Sentinel {
             let end: String = self.end(form).split_whitespace().collect();
             text.rfind(&end).map(|at| at + end.len())
         };
-        let forms = [Form::Posix, Form::Zsh, Form::Fish, Form::PowerShell];
+        let forms = [Form::Posix, Form::Mksh, Form::Zsh, Form::Fish, Form::PowerShell];
         let at = forms.into_iter().filter_map(ends_at).max()?;
         Some(ends.partition_point(|&end| end < at) + 1)
     }
@@ -173,6 +177,10 @@ impl Sentinel {
         let mark = format!(r"\030\r\033[K\033]133;S;k={}\033\134", self.nonce);
         match form {
             Form::Posix => format!(r#"command printf "{mark}" >/dev/tty; {RESTORE}"#),
+            Form::Mksh => {
+                let hook = self.prompt_hook();
+                format!(r#"command printf "{mark}" >/dev/tty; PS1="{hook}$PS1"; {RESTORE}"#)
+            }
             // The mark comes last, because zsh shows the trace of what restores the status. All of it stands on the left
             // of `&&`: what is inside of `always` is no longer exempt from `set -e`.
             Form::Zsh => {
@@ -192,7 +200,7 @@ impl Sentinel {
     fn start(&self, form: Form) -> String {
         let mark = self.mark(form);
         match form {
-            Form::Posix | Form::Zsh => self.opening(form, eval(form), ""),
+            Form::Posix | Form::Mksh | Form::Zsh => self.opening(form, eval(form), ""),
             Form::Fish => format!("eval '{mark}'; eval 'eval \"{}\"\n", mark.replace('"', "\\\\\"")),
             Form::PowerShell => format!("try {{ Invoke-Expression '{mark}\n"),
         }
@@ -214,14 +222,20 @@ impl Sentinel {
     }
 
     /// Runs the text. As the body of a function it is read and not run, and is whole or none; in a condition, that fires
-    /// neither `set -e` nor a trap. A shell that reads a text as a whole does not run what unsets the variable in it.
+    /// neither `set -e` nor a trap, and in a subshell an error ends nothing else. A shell that reads a text as a whole does
+    /// not run what unsets the variable in it.
     fn run_text(&self, form: Form, last_act: &str) -> String {
         let (eval, text, last_act_later) = (eval(form), self.text_variable(), last_act.replace('$', r"\$"));
+        let as_it_is = match form {
+            // With `set -e` the error would end the shell.
+            Form::Mksh => format!(r#"case $- in *e*) ({eval}"${text}");; *) {eval}"${text}";; esac"#),
+            _ => format!(r#"{eval}"${text}""#),
+        };
         format!(
-            r#"; }} >/dev/null 2>&1; if {{ {eval}"f{text}() {{ if :; then
+            r#"; }} >/dev/null 2>&1; if ({eval}"f{text}() {{ if :; then
 ${text}
-fi; }}"; }} >/dev/null 2>&1; then {{ unset -f f{text}; }} >/dev/null 2>&1; {eval}"${text}
-{last_act_later}"; else {eval}"${text}" || {last_act}; {{ unset {text}; }} >/dev/null 2>&1; fi"#
+fi; }}") >/dev/null 2>&1; then {eval}"${text}
+{last_act_later}"; else {as_it_is} || {last_act}; {{ unset {text}; }} >/dev/null 2>&1; fi"#
         )
     }
 
@@ -232,7 +246,8 @@ fi; }}"; }} >/dev/null 2>&1; then {{ unset -f f{text}; }} >/dev/null 2>&1; {eval
 
     /// Notes the status of the command, from within the evaluated text.
     fn last_act(&self, form: Form) -> Option<String> {
-        matches!(form, Form::Posix | Form::Zsh).then(|| format!("{{ {}=$?; }} >/dev/null 2>&1", self.variable()))
+        matches!(form, Form::Posix | Form::Mksh | Form::Zsh)
+            .then(|| format!("{{ {}=$?; }} >/dev/null 2>&1", self.variable()))
     }
 
     /// The variable that holds the status for a moment; no other command's, and nobody else's.
@@ -240,16 +255,35 @@ fi; }}"; }} >/dev/null 2>&1; then {{ unset -f f{text}; }} >/dev/null 2>&1; {eval
         format!("k{}", &self.nonce[..6])
     }
 
+    /// What mksh's prompt begins with while a command runs: prints the end, takes itself out, leaves the status and shows
+    /// nothing. To be put between double quotes.
+    fn prompt_hook(&self) -> String {
+        let ((t1, t2), (n1, n2)) = (halves(&self.token), halves(&self.nonce));
+        // In a prompt a single exclamation mark is a number.
+        let [t1, t2] = [t1, t2].map(|half| half.replace('$', r"\$").replace('!', "!!"));
+        let (format, noted, unhooked) = (end_format(), self.variable(), self.unhooked());
+        let hook = format!(
+            r#"${{ {noted}=$?; command printf "{format}" ${noted} {n1} {n2} "{t1}" "{t2}" ${noted} {n1} {n2} >/dev/tty; {unhooked}; eval "unset {noted}; (exit ${noted})";}}${{{noted}-}}"#
+        );
+        hook.replace('\\', r"\\").replace('"', r#"\""#).replace('$', r"\$")
+    }
+
+    /// Takes the hook out of mksh's prompt, whatever else the command did to that.
+    fn unhooked(&self) -> String {
+        format!("PS1=${{PS1##*{}-?}}", self.variable())
+    }
+
     /// What follows the evaluated text: prints the end and leaves the status of the command.
     fn end(&self, form: Form) -> String {
         let ((t1, t2), (n1, n2)) = (halves(&self.token), halves(&self.nonce));
-        let format = format!(r"\030\033]133;E;%s;k=%s%s\033\134{READABLE}%s%s:%s:%s%s\r\n");
+        let format = end_format();
         let noted = self.variable();
         match form {
-            Form::Posix => {
+            Form::Posix | Form::Mksh => {
                 let (t1, t2) = (t1.replace('$', r"\$"), t2.replace('$', r"\$"));
+                let unhooked = if form == Form::Mksh { format!(" {};", self.unhooked()) } else { String::new() };
                 format!(
-                    r#"; {{ : "${{{noted}=$?}}"; command eval 'command printf "{format}" "${noted}" "{n1}" "{n2}" "{t1}" "{t2}" "${noted}" "{n1}" "{n2}" >/dev/tty; unset {noted}; case '"${noted}"' in 0) ;; *) (exit '"${noted}"');; esac' && :; }} >/dev/null 2>&1"#
+                    r#"; {{ : "${{{noted}=$?}}";{unhooked} command eval 'command printf "{format}" "${noted}" "{n1}" "{n2}" "{t1}" "{t2}" "${noted}" "{n1}" "{n2}" >/dev/tty; unset {noted}; case '"${noted}"' in 0) ;; *) (exit '"${noted}"');; esac' && :; }} >/dev/null 2>&1"#
                 )
             }
             Form::Zsh => format!(
@@ -263,6 +297,11 @@ fi; }}"; }} >/dev/null 2>&1; then {{ unset -f f{text}; }} >/dev/null 2>&1; {eval
             ),
         }
     }
+}
+
+/// The format of what is printed at the end: the mark and the visible line.
+fn end_format() -> String {
+    format!(r"\030\033]133;E;%s;k=%s%s\033\134{READABLE}%s%s:%s:%s%s\r\n")
 }
 
 /// Runs a text in this shell; an error in it must not end the shell.
@@ -289,7 +328,7 @@ impl Form {
             (_, '\n') => out.push('\n'),
             // Not possible in any of these shells, and nothing a terminal would pass on.
             (_, '\0') => {}
-            (Self::Posix | Self::Zsh, '\'') => out.push_str(r"'\''"),
+            (Self::Posix | Self::Mksh | Self::Zsh, '\'') => out.push_str(r"'\''"),
             (Self::Fish, '\'' | '\\') => out.extend(['\\', c]),
             (Self::PowerShell, '\'') => out.push_str("''"),
             (_, c) if c.is_control() => self.escape_control(c, out),
@@ -300,7 +339,7 @@ impl Form {
     fn escape_control(self, c: char, out: &mut String) {
         // Writing to a String cannot fail.
         let _ = match self {
-            Self::Posix => {
+            Self::Posix | Self::Mksh => {
                 out.push_str(r#"'"$(command printf '"#);
                 let mut bytes = [0; 4];
                 for byte in c.encode_utf8(&mut bytes).bytes() {
@@ -317,7 +356,7 @@ impl Form {
     /// Closes the quote, goes on in the next line and opens it again, without adding to the text.
     fn line_break(self) -> &'static str {
         match self {
-            Self::Posix | Self::Zsh | Self::Fish => "'\\\n'",
+            Self::Posix | Self::Mksh | Self::Zsh | Self::Fish => "'\\\n'",
             Self::PowerShell => "'+\n'",
         }
     }
@@ -358,7 +397,7 @@ impl Line {
 mod tests {
     use super::*;
 
-    const FORMS: [Form; 4] = [Form::Posix, Form::Zsh, Form::Fish, Form::PowerShell];
+    const FORMS: [Form; 5] = [Form::Posix, Form::Mksh, Form::Zsh, Form::Fish, Form::PowerShell];
     const NONCE: &str = "0123456789abcdef";
 
     fn sentinel() -> Sentinel {
@@ -371,7 +410,8 @@ mod tests {
             ("/bin/sh", Some(Form::Posix)),
             ("-dash", Some(Form::Posix)),
             ("bash-5.2", Some(Form::Posix)),
-            ("mksh", Some(Form::Posix)),
+            ("ksh93", Some(Form::Posix)),
+            ("mksh", Some(Form::Mksh)),
             ("zsh", Some(Form::Zsh)),
             ("fish", Some(Form::Fish)),
             (r"C:\Windows\powershell.exe", Some(Form::PowerShell)),
@@ -407,21 +447,21 @@ mod tests {
     #[test]
     fn commands_are_quoted_for_each_shell() {
         for (form, command, quoted) in [
-            (Form::Posix, "it's", r"it'\''s'; } >/dev/null 2>&1; if {"),
+            (Form::Posix, "it's", r"it'\''s'; } >/dev/null 2>&1; if ("),
             (Form::Posix, "a\tb", "a'\"$(command printf '\\011')\"'b\n{ k012345=$?; }"),
             (Form::Posix, "\u{9b}", r#"'"$(command printf '\302\233')"'"#),
-            (Form::Posix, r"a\", r"a\'; } >/dev/null 2>&1; if {"),
+            (Form::Posix, r"a\", r"a\'; } >/dev/null 2>&1; if ("),
             (
                 Form::Posix,
                 "a\nb\0c )",
-                "\na\nbc )'; } >/dev/null 2>&1; if { command eval \"ft012345() { if :; then\n$t012345\nfi; }\"",
+                "\na\nbc )'; } >/dev/null 2>&1; if (command eval \"ft012345() { if :; then\n$t012345\nfi; }\")",
             ),
             (
                 Form::Zsh,
                 "ls *(.)",
-                "\nls *(.)'; } >/dev/null 2>&1; if { eval \"ft012345() { if :; then\n$t012345\nfi; }\"",
+                "\nls *(.)'; } >/dev/null 2>&1; if (eval \"ft012345() { if :; then\n$t012345\nfi; }\")",
             ),
-            (Form::Zsh, "it's\u{1b}", r"it'\''s'$'\u001b'''; } >/dev/null 2>&1; if {"),
+            (Form::Zsh, "it's\u{1b}", r"it'\''s'$'\u001b'''; } >/dev/null 2>&1; if ("),
             (Form::Fish, r"it's \", r"it\'s \\'; eval"),
             (Form::Fish, "a\rb", r"a'\u000d'b'"),
             (Form::PowerShell, "it's\t", "it''s'+[char]9+''"),

@@ -375,11 +375,11 @@ fn can_be_pasted(text: &str) -> bool {
     !text.chars().any(|c| c.is_control() && c != '\n')
 }
 
-/// A shell that never has a line editor, whatever a program left the terminal's modes in.
+/// A shell that never asks for pastes, whatever a program left the terminal's modes in.
 fn is_plain(typed_to: Option<&TypedTo>) -> bool {
     let program = typed_to.and_then(|typed_to| typed_to.args.first());
     let name = program.map(|program| program.rsplit('/').next().unwrap_or(program).trim_start_matches('-'));
-    matches!(name, Some("sh" | "dash" | "ash" | "busybox"))
+    matches!(name, Some("sh" | "dash" | "ash" | "busybox" | "ksh" | "ksh93" | "mksh" | "lksh" | "oksh" | "yash"))
 }
 
 /// How a line is ended.

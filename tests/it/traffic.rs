@@ -280,8 +280,10 @@ fn what_real_programs_ask_secretly_is_hidden() {
         server.done("talk", json!({ "session_id": id, "command": "echo ready" }));
         let marker = server.done("term_read", json!({ "session_id": id, "max_lines": 0 }))["marker_id"].clone();
         server.done("send_line", json!({ "session_id": id, "data": command, "escapes": false }));
-        // The question at the end of a line, and not its echo in the command. A prompt may be late and stand before it.
-        let asked = json!({ "session_id": id, "regex": format!("{} ?$", question.trim()), "marker_id": marker, "timeout_ms": 30_000 });
+        // The question at the end of a line, behind a prompt that was late at most. In the command it has a quote before it,
+        // and fish draws the command word by word.
+        let regex = format!("(^| ){} ?$", question.trim());
+        let asked = json!({ "session_id": id, "regex": regex, "marker_id": marker, "timeout_ms": 30_000 });
         assert_eq!(server.done("wait", asked)["timed_out"], false, "{shell}: {command}");
         wait_for_echo_off(&server, &id);
         server.done("send_line", json!({ "session_id": id, "data": "open sesame" }));
