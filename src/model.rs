@@ -180,18 +180,21 @@ pub fn date_and_time(time: SystemTime) -> [u64; 6] {
     [year as u64, month as u64, day as u64, rest / 3600, rest / 60 % 60, rest % 60]
 }
 
-/// Hands over the digits of a number, at least so many. Every recorded action has its time in its name, and every line of a
-/// screen its number; `format!` would take most of what these cost.
-pub fn each_digit(number: u64, places: u32, push: &mut impl FnMut(u8)) {
-    if number >= 10 || places > 1 {
-        each_digit(number / 10, places.saturating_sub(1), push);
+/// The digits of a number, at least so many. Every recorded action has its time in its name, and every line of a screen its
+/// number; `format!` would take most of what these cost.
+pub fn digits(mut number: u64, places: usize, room: &mut [u8; 20]) -> &[u8] {
+    let mut start = room.len();
+    while start > 0 && (number > 0 || room.len() - start < places.max(1)) {
+        start -= 1;
+        room[start] = b'0' + (number % 10) as u8;
+        number /= 10;
     }
-    push(b'0' + (number % 10) as u8);
+    &room[start..]
 }
 
 /// Adds a number with at least so many digits.
-pub fn push_digits(text: &mut String, number: u64, places: u32) {
-    each_digit(number, places, &mut |digit| text.push(char::from(digit)));
+pub fn push_digits(text: &mut String, number: u64, places: usize) {
+    text.extend(digits(number, places, &mut [0; 20]).iter().copied().map(char::from));
 }
 
 /// A moment as ISO-8601 in UTC, to the second.
@@ -305,6 +308,16 @@ fn day_number(year: i64, month: i64, day: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_have_their_digits() {
+        for (number, places, expected) in
+            [(0, 0, "0"), (7, 1, "7"), (10, 1, "10"), (7, 8, "00000007"), (2026, 2, "2026")]
+        {
+            assert_eq!(digits(number, places, &mut [0; 20]), expected.as_bytes());
+        }
+        assert_eq!(digits(u64::MAX, 1, &mut [0; 20]), u64::MAX.to_string().as_bytes());
+    }
 
     #[test]
     fn moments_are_written_as_iso_8601() {

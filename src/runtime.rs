@@ -1,6 +1,7 @@
 //! The threads on which everything that waits is driven: sessions, the server, the command line's `run`; and work that
 //! must not be left half done.
 
+use std::cell::RefCell;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -78,6 +79,47 @@ pub async fn sleep_until(deadline: Instant) {
     tokio::time::sleep_until(deadline.into()).await;
 }
 
+/// Something that is done later.
+type Later = Box<dyn FnOnce()>;
+
+thread_local! {
+    /// What the task that runs on this thread has put off; none where no task does.
+    static PUT_OFF: RefCell<Option<Vec<Later>>> = const { RefCell::new(None) };
+}
+
+/// Does something when the [`Unbroken`] task that runs now has come to a rest: an answer is on its way by then. At once
+/// where there is no such task. A task puts off one thing per answer, and answers a few times at most before it rests.
+pub fn afterwards(work: impl FnOnce() + 'static) {
+    let at_once = PUT_OFF.with_borrow_mut(|put_off| match put_off {
+        Some(put_off) => {
+            put_off.push(Box::new(work));
+            None
+        }
+        None => Some(work),
+    });
+    if let Some(work) = at_once {
+        work();
+    }
+}
+
+/// Does what was put off while it lived, also after a panic.
+struct PutsOff;
+
+impl PutsOff {
+    fn begin() -> Self {
+        PUT_OFF.set(Some(Vec::new()));
+        Self
+    }
+}
+
+impl Drop for PutsOff {
+    fn drop(&mut self) {
+        for work in PUT_OFF.take().unwrap_or_default() {
+            work();
+        }
+    }
+}
+
 /// How often a task that wakes itself goes on before others get their turn.
 const MOST_TURNS: usize = 16;
 
@@ -127,6 +169,7 @@ impl<F: Future> Future for Unbroken<F> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let Self { task, bell, waker } = &mut *self;
         bell.outer.register(context.waker());
+        let _puts_off = PutsOff::begin();
         for _ in 0..MOST_TURNS {
             bell.runs.store(true, Ordering::SeqCst);
             bell.rang.store(false, Ordering::SeqCst);
@@ -177,6 +220,24 @@ mod tests {
             let polled = std::iter::repeat_with(|| Pin::new(&mut task).poll(&mut context));
             assert_eq!(polled.take_while(Poll::is_pending).count() + 1, turns, "{times}");
         }
+    }
+
+    #[test]
+    fn what_is_put_off_is_done_when_the_task_rests() {
+        let (said, hear) = std::sync::mpsc::channel();
+        let say = |word: &'static str| {
+            let said = said.clone();
+            move || said.send(word).expect("somebody hears")
+        };
+        let (later, now) = (say("later"), say("now"));
+        let mut task = Unbroken::new(async {
+            afterwards(later);
+            waking_itself(2).await;
+            now();
+        });
+        assert!(Pin::new(&mut task).poll(&mut Context::from_waker(Waker::noop())).is_ready());
+        afterwards(say("no task"));
+        assert_eq!(hear.try_iter().collect::<Vec<_>>(), ["now", "later", "no task"]);
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

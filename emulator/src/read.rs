@@ -300,18 +300,29 @@ impl Page {
                 whole.push(lines, number, is_chosen);
             }
         }
+        let mut changed = Vec::new();
         if let Some(filter) = &mut filter {
             filter.begin(&whole.text);
+            for (index, (_, _, line, _)) in whole.lines().enumerate() {
+                changed.extend(filter.filter(line).map(|filtered| (index, filtered)));
+            }
         }
+        let hidden_rows = |number| if request.mode == Mode::Viewport { lines.rows_above_screen(number) } else { 0 };
+        let has_no_gaps = last - first + 1 == choice.numbers.len() as u64;
+        // Only the first line of a screen can begin above it.
+        if changed.is_empty() && has_no_gaps && request.merge_wrapped && hidden_rows(first) == 0 {
+            return self.take(whole, choice.numbers.len());
+        }
+        let mut changed = changed.into_iter().peekable();
         self.text.reserve(whole.text.len());
-        for (number, is_chosen, line, row_ends) in whole.lines() {
-            let filtered = filter.as_mut().and_then(|filter| filter.filter(line));
+        for (index, (number, is_chosen, line, row_ends)) in whole.lines().enumerate() {
+            let filtered = changed.next_if(|(at, _)| *at == index);
             if !is_chosen {
                 continue;
             }
-            let hidden = if request.mode == Mode::Viewport { lines.rows_above_screen(number) } else { 0 };
+            let hidden = hidden_rows(number);
             match filtered {
-                Some(filtered) => {
+                Some((_, filtered)) => {
                     let mut row_ends = row_ends.to_vec();
                     map_row_ends(line, &filtered, &mut row_ends);
                     self.push_split(number, &filtered, &row_ends, hidden, request.merge_wrapped);
@@ -319,6 +330,16 @@ impl Page {
                 None => self.push_split(number, line, row_ends, hidden, request.merge_wrapped),
             }
         }
+    }
+
+    /// Takes the last lines as they are.
+    fn take(&mut self, whole: Whole, count: usize) {
+        let (lead, lines) = whole.lines.split_at(whole.lines.len() - count);
+        let start = lead.last().map_or(0, |&(_, _, end, _)| end + 1);
+        self.line_ends = lines.iter().map(|&(_, _, end, _)| end - start).collect();
+        self.numbers = lines.iter().map(|&(number, ..)| number).collect();
+        self.text = whole.text;
+        self.text.drain(..start);
     }
 
     /// Adds a line, or its rows, without the first `hidden` rows.

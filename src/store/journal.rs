@@ -27,11 +27,6 @@ impl Event {
         Self::at(SystemTime::now(), name, session_id, more.as_object().cloned().unwrap_or_default())
     }
 
-    /// An event that somebody else has put into words.
-    pub(super) fn told(session_id: &str, line: Value) -> Self {
-        Self { session_id: session_id.to_owned(), line }
-    }
-
     fn at(time: SystemTime, name: &str, session_id: &str, more: Map<String, Value>) -> Self {
         let mut line = Map::new();
         line.insert("ts".to_owned(), iso_time(time).into());
@@ -48,22 +43,28 @@ impl From<&RegistryEvent> for Event {
     }
 }
 
-/// Adds events to a log, on lines of their own even when the last one was cut short.
+/// Adds events to a log.
 pub(super) fn append(path: &Path, events: &[Event]) -> io::Result<()> {
-    if events.is_empty() {
+    let text: String = events.iter().map(|event| format!("{}\n", event.line)).collect();
+    append_lines(path, text.as_bytes())
+}
+
+/// Adds lines to a log, on lines of their own even when the last one was cut short.
+pub(super) fn append_lines(path: &Path, lines: &[u8]) -> io::Result<()> {
+    if lines.is_empty() {
         return Ok(());
     }
-    let mut text: String = events.iter().map(|event| format!("{}\n", event.line)).collect();
     let mut file = open(path)?;
     let length = file.metadata()?.len();
-    if length > 0 && length + text.len() as u64 > MAX_BYTES {
+    if length > 0 && length + lines.len() as u64 > MAX_BYTES {
         drop(file);
         fs::rename(path, path.with_extension("1.jsonl"))?;
-        file = open(path)?;
-    } else if length > 0 && last_byte(&mut file)? != b'\n' {
-        text.insert(0, '\n');
+        return open(path)?.write_all(lines);
     }
-    file.write_all(text.as_bytes())
+    if length > 0 && last_byte(&mut file)? != b'\n' {
+        return file.write_all(&[b"\n", lines].concat());
+    }
+    file.write_all(lines)
 }
 
 /// The log, made when missing; what is no file of ours gives way.

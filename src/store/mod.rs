@@ -146,13 +146,12 @@ impl Store {
 
     /// Adds what was done to a session to its log. A desktop may name its sessions as no folder can be named; those have
     /// no log.
-    fn append_actions(&self, session_id: &str, lines: &[serde_json::Value]) -> io::Result<()> {
+    fn append_actions(&self, session_id: &str, lines: &[u8]) -> io::Result<()> {
         if !is_safe_id(session_id) {
             return Ok(());
         }
         let _ours = self.ready()?;
-        let events: Vec<_> = lines.iter().map(|line| Event::told(session_id, line.clone())).collect();
-        session_files::append(&self.folder.join(SESSIONS), session_id, &events)
+        session_files::append_lines(&self.folder.join(SESSIONS), session_id, lines)
     }
 
     /// Removes what is too old to be asked for, and what was never finished; nothing is being written meanwhile.

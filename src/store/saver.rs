@@ -120,7 +120,7 @@ impl Saver {
     }
 
     /// Writes what is done to sessions into their own logs.
-    pub fn journal(&self) -> impl Fn(&str, &[serde_json::Value]) -> io::Result<()> + Send + use<> {
+    pub fn journal(&self) -> impl Fn(&str, &[u8]) -> io::Result<()> + Send + use<> {
         let store = Arc::clone(&self.shared.store);
         move |session_id, lines| store.append_actions(session_id, lines)
     }

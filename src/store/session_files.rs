@@ -74,6 +74,11 @@ pub(super) fn append(sessions: &Path, session_id: &str, events: &[Event]) -> io:
     journal::append(&folder(sessions, session_id)?.join(EVENTS), events)
 }
 
+/// The same with lines that are in words already.
+pub(super) fn append_lines(sessions: &Path, session_id: &str, lines: &[u8]) -> io::Result<()> {
+    journal::append_lines(&folder(sessions, session_id)?.join(EVENTS), lines)
+}
+
 /// The folder of a session. What stands in its place and is no folder gives way.
 fn folder(sessions: &Path, id: &str) -> io::Result<PathBuf> {
     if !is_safe_id(id) {

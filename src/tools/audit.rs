@@ -1,16 +1,17 @@
 //! The one place where actions are recorded: whatever skin they came through, and whatever came of them.
 //!
-//! An [`Entry`] is begun before an action and closed with its answer. One that is dropped half-way is recorded as such:
+//! An [`Entry`] is begun before an action and is [`Done`] with its answer. One that is dropped half-way is recorded as such:
 //! its caller went away. Nothing here waits or fails; masking and writing is the record's.
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 
 use super::envelope::Reply;
 use super::params::{Params, number};
+use super::screen::Screen;
 use super::{Caller, Tools};
 use crate::bridge::Desktop;
 use crate::error::ErrorCode;
@@ -19,7 +20,7 @@ use crate::ids::SessionId;
 use crate::registry::Located;
 use crate::session::Session;
 use crate::session::keys::Key;
-use crate::traffic::{Draft, Event, Hidden, LOOK_CHARS, TEXT_CHARS, Text, clean_name};
+use crate::traffic::{Draft, Event, Hidden, LOOK_CHARS, Promise, TEXT_CHARS, Text, clean_name};
 
 /// Bytes of a text that go to the record, where it is masked and cut to much less.
 const MAX_BYTES: usize = 128 << 10;
@@ -49,38 +50,80 @@ impl Tools {
     /// Records something that was done to a session by other means than [`Tools::call`]: a route of its own.
     pub fn record(&self, arguments: &Map<String, Value>, caller: &Caller, began: Instant, reply: &Reply) {
         if self.traffic.is_on() {
-            self.traffic.emit(draft(self, arguments, caller, began, Some(reply)));
+            self.traffic.emit(draft(self, arguments, caller, began, Some(reply), None));
         }
     }
 }
 
 /// An action that has begun.
-pub(super) struct Entry<'a> {
-    tools: &'a Tools,
-    arguments: &'a Map<String, Value>,
-    caller: &'a Caller,
+pub(super) struct Entry {
+    tools: Tools,
+    pub(super) arguments: Map<String, Value>,
+    pub(super) caller: Caller,
     began: Instant,
+    took: Option<Duration>,
     is_open: bool,
 }
 
-impl<'a> Entry<'a> {
-    pub(super) fn begin(tools: &'a Tools, arguments: &'a Map<String, Value>, caller: &'a Caller) -> Self {
-        Self { tools, arguments, caller, began: Instant::now(), is_open: tools.traffic.is_on() }
+impl Entry {
+    pub(super) fn begin(tools: &Tools, arguments: Map<String, Value>, caller: Caller) -> Self {
+        let (tools, is_open) = (tools.clone(), tools.traffic.is_on());
+        Self { tools, arguments, caller, began: Instant::now(), took: None, is_open }
     }
 
-    /// Records what came of it: a reply that has been masked.
-    pub(super) fn close(mut self, reply: &Reply) {
-        if std::mem::take(&mut self.is_open) {
-            let draft = draft(self.tools, self.arguments, self.caller, self.began, Some(reply));
-            self.tools.traffic.emit(Draft { is_answer_masked: true, ..draft });
+    /// It is over: a reply that has been masked, and a screen that belongs into it.
+    pub(super) fn over(mut self, reply: Reply, screen: Option<Box<Screen>>) -> Done {
+        self.took = Some(self.began.elapsed());
+        let promise = self.is_open.then(|| self.tools.traffic.promise());
+        Done { reply, screen, entry: self, _promise: promise }
+    }
+
+    fn draft(&self, reply: Option<&Reply>, screen: Option<&Screen>) -> Draft {
+        let mut draft = draft(&self.tools, &self.arguments, &self.caller, self.began, reply, screen);
+        if let Some(took) = self.took {
+            draft.event.duration = took;
+        }
+        draft
+    }
+}
+
+/// An action that is over, and not yet in the record. Who reads the record waits for it.
+pub struct Done {
+    /// What it came to, without the screen.
+    pub reply: Reply,
+    /// The rest of its fields.
+    pub screen: Option<Box<Screen>>,
+    entry: Entry,
+    _promise: Option<Promise>,
+}
+
+impl Done {
+    /// Records it.
+    pub fn record(mut self) {
+        self.close();
+    }
+
+    /// Records it, and puts everything into the reply.
+    pub(super) fn into_reply(mut self) -> Reply {
+        self.close();
+        if let Some(screen) = self.screen {
+            self.reply.body.extend(screen.fields());
+        }
+        self.reply
+    }
+
+    fn close(&mut self) {
+        if std::mem::take(&mut self.entry.is_open) {
+            let draft = self.entry.draft(Some(&self.reply), self.screen.as_deref());
+            self.entry.tools.traffic.emit(Draft { is_answer_masked: true, ..draft });
         }
     }
 }
 
-impl Drop for Entry<'_> {
+impl Drop for Entry {
     fn drop(&mut self) {
         if self.is_open {
-            self.tools.traffic.emit(draft(self.tools, self.arguments, self.caller, self.began, None));
+            self.tools.traffic.emit(self.draft(None, None));
         }
     }
 }
@@ -92,6 +135,7 @@ fn draft(
     caller: &Caller,
     began: Instant,
     reply: Option<&Reply>,
+    screen: Option<&Screen>,
 ) -> Draft {
     let action = Params::new(arguments).action().unwrap_or_default();
     let id = session_id(arguments, reply);
@@ -115,7 +159,7 @@ fn draft(
     event.command = command.as_deref().map(clipped);
     event.timeout_ms = timeout(tools, &event.action, arguments);
     match reply {
-        Some(reply) => about_reply(reply, &mut event),
+        Some(reply) => about_reply(reply, screen, &mut event),
         None => {
             event.success = false;
             event.error_code = Some("CALLER_GONE".to_owned());
@@ -291,7 +335,7 @@ fn first_text<'a>(values: impl IntoIterator<Item = Option<&'a Value>>) -> Option
 }
 
 /// What came of it.
-fn about_reply(reply: &Reply, event: &mut Event) {
+fn about_reply(reply: &Reply, screen: Option<&Screen>, event: &mut Event) {
     let told = Told::by(&reply.body);
     let details = told.details.and_then(Value::as_object).map(Told::by).unwrap_or_default();
     event.success = !reply.is_error;
@@ -305,7 +349,8 @@ fn about_reply(reply: &Reply, event: &mut Event) {
     if event.blocked {
         event.blocked_pattern = first_text([details.rule, details.rule_id, details.pattern]).map(str::to_owned);
     }
-    event.response = first_text([told.output, told.text, told.tail, details.partial_output]).map(clipped);
+    let text = || first_text([told.output, told.text, told.tail, details.partial_output]);
+    event.response = screen.map(Screen::text).or_else(text).map(clipped);
     event.exit_code = told.exit_code.or(details.exit_code).and_then(Value::as_i64);
     event.command_id = first_text([told.command_id, details.command_id]).map(str::to_owned);
     event.evidence_id = first_text([told.evidence_id]).map(str::to_owned);

@@ -109,7 +109,8 @@ pub(super) fn mask(reply: &mut Reply, redactor: &Redactor) {
     let twice = reply.body.get("error").is_some_and(|error| reply.body.get("message") == Some(error));
     let is_done = |name: &str| !reply.is_error && MASKED_ALREADY.contains(&name) || twice && name == "message";
     let is_open = |name: &str| !is_done(name) && !OWN_WORDS.contains(&name);
-    let open = reply.body.iter_mut().filter(|(name, _)| is_open(name));
+    let has_text = |value: &Value| matches!(value, Value::String(_) | Value::Array(_) | Value::Object(_));
+    let open = reply.body.iter_mut().filter(|(name, value)| has_text(value) && is_open(name));
     open.for_each(|(_, value)| mask_value(value, redactor));
     if twice && let Some(masked) = reply.body.get("error").cloned() {
         reply.body.insert("message".to_owned(), masked);

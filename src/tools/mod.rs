@@ -21,6 +21,7 @@ mod record;
 mod resize;
 mod resolve;
 mod schema;
+mod screen;
 mod screenshot;
 mod search;
 mod send_keys;
@@ -39,12 +40,14 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+pub use audit::Done;
 pub use bridge::{
     BufferAnswer, BufferMode, BufferRequest, CommandAnswer, CommandRequest, MAX_BUFFER_CHARS, MAX_BUFFER_LINES,
     PIECE_LINES, WhichCommand,
 };
 pub use envelope::Reply;
 pub use schema::{input_schema, input_schema_for};
+pub use screen::{Field, Screen, lines_of};
 
 use crate::bridge::Bridges;
 use crate::config::{Config, ScreenAccess};
@@ -58,7 +61,7 @@ use crate::session::Session;
 use crate::session::source::Source;
 use crate::traffic::Emitter;
 use audit::Entry;
-use envelope::{Outcome, fields};
+use envelope::{Failure, fields};
 use params::Params;
 use typing::Typist;
 
@@ -131,6 +134,12 @@ pub struct Parts {
     redactor: Arc<Redactor>,
 }
 
+/// What an action that went well found.
+enum Found {
+    Fields(Map<String, Value>),
+    Screen(Box<Screen>),
+}
+
 impl Deref for Tools {
     type Target = Parts;
 
@@ -193,14 +202,22 @@ impl Tools {
 
     /// Does what the arguments ask for.
     pub async fn call(&self, arguments: &Map<String, Value>, caller: Caller) -> Reply {
-        let entry = Entry::begin(self, arguments, &caller);
-        let mut params = Params::new(arguments);
-        let outcome = self.dispatch(&mut params, &caller).await;
+        self.perform(arguments.clone(), caller).await.into_reply()
+    }
+
+    /// The same, and the caller records it: most of the work that is left can wait until the answer is on its way.
+    pub async fn perform(&self, arguments: Map<String, Value>, caller: Caller) -> Done {
+        let entry = Entry::begin(self, arguments, caller);
+        let mut params = Params::new(&entry.arguments);
+        let (outcome, screen) = match self.dispatch(&mut params, &entry.caller).await {
+            Ok(Found::Screen(screen)) => (Ok(Map::new()), Some(screen)),
+            Ok(Found::Fields(fields)) => (Ok(fields), None),
+            Err(failure) => (Err(failure), None),
+        };
         let mut reply = envelope::reply(outcome);
         params.add_notes(&mut reply.body);
-        self.mask(arguments, &mut reply);
-        entry.close(&reply);
-        reply
+        self.mask(&entry.arguments, &mut reply);
+        entry.over(reply, screen)
     }
 
     /// Takes secrets out of an answer. Output is masked where it leaves a session; but errors repeat what callers sent,
@@ -223,12 +240,15 @@ impl Tools {
             Ok(name) => Err(Error::UnknownAction { name, available: &LOOKS }.into()),
             Err(error) => Err(error.into()),
         };
-        let mut reply = envelope::reply(outcome);
+        let mut reply = envelope::reply(outcome.map(|found| match found {
+            Found::Screen(screen) => screen.fields(),
+            Found::Fields(fields) => fields,
+        }));
         self.mask(arguments, &mut reply);
         reply
     }
 
-    async fn dispatch(&self, params: &mut Params<'_>, caller: &Caller) -> Outcome {
+    async fn dispatch(&self, params: &mut Params<'_>, caller: &Caller) -> std::result::Result<Found, Failure> {
         let action = params.action()?;
         params.check_agent()?;
         let Some(known) = known_params(&action) else {
@@ -236,7 +256,11 @@ impl Tools {
         };
         params.expect(known);
         // Each in a box of its own: a call would else have room for the largest of them, and most need little.
-        match action.as_str() {
+        let fields = match action.as_str() {
+            "term_read" => {
+                let screen = Box::pin(term_read::Request::read(params, self)?.run()).await?;
+                return Ok(Found::Screen(Box::new(screen)));
+            }
             "help" => Ok(help::help(&self.config)),
             "list" => fields(&Box::pin(list::list(self)).await?),
             "create" => fields(
@@ -247,7 +271,6 @@ impl Tools {
             "talk" | "run" => fields(&Box::pin(talk::Request::read(params, self)?.run()).await?),
             "wait" => fields(&Box::pin(wait::Request::read(params, self, caller)?.run()).await?),
             "read" => fields(&Box::pin(read::Request::read(params, self)?.run()).await?),
-            "term_read" => Ok(Box::pin(term_read::Request::read(params, self)?.run()).await?.into_fields()),
             "screenshot" => fields(&Box::pin(screenshot::Request::read(params, self)?.run()).await?),
             "search" => fields(&Box::pin(search::Request::read(params, self)?.run()).await?),
             "commands" => Box::pin(commands::Request::read(params, self)?.run()).await,
@@ -260,7 +283,8 @@ impl Tools {
             "adopt" => fields(&adopt::Request::adopt(params, &self.redactor)?.run(&self.registry)?),
             "disown" => fields(&adopt::Request::disown(params)?.run(&self.registry)?),
             _ => Err(Error::Deprecated { alternatives: &INSTEAD_OF_WRITE }.into()),
-        }
+        };
+        fields.map(Found::Fields)
     }
 
     /// The session that is asked for, whoever runs it.

@@ -2,10 +2,10 @@
 //!
 //! `cursor_line`, `viewport_y` and `marker_line` are numbers of lines, in every mode; `cursor` is the cell.
 
-use kpty_emulator::{Buffer, Cursor, Loss, MarkerId, Mode, Request as ScreenRead, Which};
-use serde_json::{Map, Value, json};
+use kpty_emulator::{Buffer, Loss, MarkerId, Mode, Request as ScreenRead, Which};
 
 use super::params::Params;
+use super::screen::Screen;
 use super::{Target, Tools};
 use crate::error::{Error, Result};
 use crate::session::View;
@@ -42,34 +42,6 @@ pub(super) struct Request {
     read: ScreenRead,
 }
 
-pub(super) struct Answer {
-    text: String,
-    lines: Vec<Value>,
-    truncated: bool,
-    /// Of a range, only those of lines that were looked at.
-    dropped_chars: usize,
-    dropped_lines: usize,
-    cursor_line: Option<u64>,
-    viewport_y: Option<u64>,
-    rows: u16,
-    cols: u16,
-    buffer_type: &'static str,
-    marker_id: Option<u64>,
-    marker_line: Option<u64>,
-    marker_disposed: bool,
-    first_line: u64,
-    next_line: u64,
-    oldest_line: u64,
-    cursor: Option<Cursor>,
-    line_numbers: Vec<u64>,
-    /// Lines that came and went unseen since the marker; null where nobody can tell.
-    missed_lines: Option<Option<u64>>,
-    /// Why they went.
-    loss: Option<&'static str>,
-    /// Where a range that was cut goes on.
-    continue_from: Option<u64>,
-}
-
 impl Request {
     pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         tools.may_read_screens()?;
@@ -101,16 +73,16 @@ impl Request {
         Ok(Self { session, read })
     }
 
-    pub(super) async fn run(self) -> Result<Answer> {
+    pub(super) async fn run(self) -> Result<Screen> {
         match self.read.mode {
             Mode::Range { from, until } => self.range(from, until).await,
-            _ => Ok(answer(self.session.view(&self.read).await?)),
+            _ => Ok(screen(self.session.view(&self.read).await?)),
         }
     }
 
     /// A range is read on from its beginning: whoever asks for lines from 100 on wants line 100. No more is looked at
     /// than fits the answer.
-    async fn range(&self, from: u64, until: Option<u64>) -> Result<Answer> {
+    async fn range(&self, from: u64, until: Option<u64>) -> Result<Screen> {
         let max_lines = self.read.max_lines.unwrap_or(MAX_LINES);
         let ends = ScreenRead { mode: Mode::Tail, max_lines: Some(0), ..self.read };
         let ends = self.session.view(&ends).await?.answer;
@@ -118,9 +90,9 @@ impl Request {
         let end = until.unwrap_or(u64::MAX).min(ends.next_line);
         let mode = Mode::Range { from, until: Some(end.min(from.saturating_add(max_lines as u64))) };
         let read = ScreenRead { mode, max_lines: None, max_chars: None, ..self.read };
-        let mut answer = answer(self.session.view(&read).await?);
-        answer.keep_head(max_lines, self.read.max_chars.unwrap_or(MAX_CHARS), from, end);
-        Ok(answer)
+        let mut screen = screen(self.session.view(&read).await?);
+        screen.keep_head(max_lines, self.read.max_chars.unwrap_or(MAX_CHARS), from, end);
+        Ok(screen)
     }
 }
 
@@ -129,10 +101,9 @@ pub(super) fn known_marker(id: u64) -> Result<MarkerId> {
     MarkerId::new(id).ok_or_else(|| Error::invalid("marker_id", "must be one of an earlier answer"))
 }
 
-fn answer(view: View) -> Answer {
+fn screen(view: View) -> Screen {
     let View { answer: read, top_line, cursor_line, cursor } = view;
-    Answer {
-        lines: read.lines().map(Value::from).collect(),
+    Screen {
         truncated: read.truncated,
         dropped_chars: read.dropped_chars,
         dropped_lines: read.dropped_lines,
@@ -164,62 +135,5 @@ pub(super) fn buffer_name(buffer: Buffer) -> &'static str {
     match buffer {
         Buffer::Main => "normal",
         Buffer::Alternate => "alternate",
-    }
-}
-
-impl Answer {
-    /// The fields, texts moved: a screen is the most that anybody reads, and the most often.
-    pub(super) fn into_fields(self) -> Map<String, Value> {
-        // In the order of their names, as the map keeps them.
-        let fields = [
-            ("buffer_type", self.buffer_type.into()),
-            ("cols", self.cols.into()),
-            ("cursor", self.cursor.map(|Cursor { row, col, .. }| json!({ "row": row, "col": col })).into()),
-            ("cursor_line", self.cursor_line.into()),
-            ("dropped_chars", self.dropped_chars.into()),
-            ("dropped_lines", self.dropped_lines.into()),
-            ("first_line", self.first_line.into()),
-            ("line_numbers", self.line_numbers.into()),
-            ("lines", self.lines.into()),
-            ("marker_disposed", self.marker_disposed.into()),
-            ("marker_id", self.marker_id.into()),
-            ("marker_line", self.marker_line.into()),
-            ("next_line", self.next_line.into()),
-            ("oldest_line", self.oldest_line.into()),
-            ("rows", self.rows.into()),
-            ("text", self.text.into()),
-            ("truncated", self.truncated.into()),
-            ("viewport_y", self.viewport_y.into()),
-        ];
-        let sometimes = [
-            ("missed_lines", self.missed_lines.map(Value::from)),
-            ("loss", self.loss.map(Value::from)),
-            ("continue_from", self.continue_from.map(Value::from)),
-        ];
-        let sometimes = sometimes.into_iter().filter_map(|(name, value)| Some((name, value?)));
-        fields.into_iter().chain(sometimes).map(|(name, value)| (name.to_owned(), value)).collect()
-    }
-
-    /// Keeps the beginning of a range up to `end`. One line is always kept, so that reading on gets somewhere.
-    fn keep_head(&mut self, max_lines: usize, max_chars: usize, from: u64, end: u64) {
-        let mut chars = 0;
-        let mut fits = |line: &str| {
-            chars += line.chars().count() + 1;
-            chars <= max_chars + 1
-        };
-        let lines = self.lines.iter().filter_map(Value::as_str);
-        let fitting = lines.take(max_lines).take_while(|line| fits(line)).count();
-        let kept = fitting.max(max_lines.min(1)).min(self.lines.len());
-        let after_last = self.line_numbers.last().map_or(from, |last| last + 1);
-        let next = self.line_numbers.get(kept).copied().unwrap_or(after_last);
-        if next >= end {
-            return;
-        }
-        self.lines.truncate(kept);
-        self.line_numbers.truncate(kept);
-        let text = self.lines.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n");
-        self.dropped_chars = self.text.chars().count() - text.chars().count();
-        self.dropped_lines = (end - next) as usize;
-        (self.text, self.truncated, self.continue_from) = (text, true, Some(next));
     }
 }

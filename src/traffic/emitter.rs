@@ -1,8 +1,8 @@
 //! The way into the record: a bounded queue, and one thread that empties it.
 //!
 //! Whoever emits takes a short lock and goes on. The thread gathers for a moment, so that a hundred actions cost one
-//! transaction; whoever reads the record first has it written up to now. Before [`Emitter::start`] and after
-//! [`Emitter::finish`] nothing is recorded.
+//! transaction; whoever reads the record first has it written up to now, with all that is promised. Before
+//! [`Emitter::start`] and after [`Emitter::finish`] nothing is recorded.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,7 +12,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use tokio::sync::{broadcast, watch};
 
 use super::emit::{Gateway, Told};
@@ -35,8 +34,8 @@ const RETRY_AFTER: Duration = Duration::from_secs(2);
 /// How long a flush is waited for.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(3);
 
-/// Adds lines to the own log of a session.
-pub type Journal = Box<dyn Fn(&str, &[Value]) -> io::Result<()> + Send>;
+/// Adds lines, each with its end, to the own log of a session.
+pub type Journal = Box<dyn Fn(&str, &[u8]) -> io::Result<()> + Send>;
 
 /// What is recorded where.
 pub struct Recording {
@@ -105,6 +104,28 @@ struct Queue {
     is_ending: bool,
     pushed: u64,
     done: u64,
+    /// Numbers of what is still to be handed over: one for each call that is just being answered.
+    promised: Vec<u64>,
+    /// How many promises there were.
+    promises: u64,
+    /// How many wait for promises.
+    awaiting: usize,
+}
+
+/// An action is over, and will be handed over before this is dropped.
+pub struct Promise {
+    shared: Arc<Shared>,
+    number: u64,
+}
+
+impl Drop for Promise {
+    fn drop(&mut self) {
+        let mut queue = lock(&self.shared.queue);
+        queue.promised.retain(|number| *number != self.number);
+        if queue.awaiting > 0 {
+            self.shared.written.notify_all();
+        }
+    }
 }
 
 impl Default for Emitter {
@@ -184,6 +205,15 @@ impl Emitter {
         true
     }
 
+    /// Says that an action is over, which will be handed over in a moment.
+    pub fn promise(&self) -> Promise {
+        let mut queue = lock(&self.shared.queue);
+        queue.promises += 1;
+        let number = queue.promises;
+        queue.promised.push(number);
+        Promise { shared: Arc::clone(&self.shared), number }
+    }
+
     /// Events from now on, masked, in their order. Who reads too slowly misses some and is told how many.
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<Event>> {
         self.shared.live.subscribe()
@@ -201,19 +231,28 @@ impl Emitter {
         Some(store)
     }
 
-    /// Waits until everything that was handed over so far is written, or cannot be.
+    /// Waits until everything that is over by now is written, or cannot be.
     fn flush(&self) {
         let deadline = Instant::now() + FLUSH_PATIENCE;
+        let wait = |queue| {
+            let left = deadline.saturating_duration_since(Instant::now());
+            self.shared.written.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0
+        };
         let mut queue = lock(&self.shared.queue);
+        let last = queue.promises;
+        queue.awaiting += 1;
+        while queue.promised.iter().any(|number| *number <= last) && Instant::now() < deadline {
+            queue = wait(queue);
+        }
+        queue.awaiting -= 1;
         let target = queue.pushed;
         while queue.done < target && self.is_on() {
             queue.is_wanted = true;
             self.shared.wake.notify_one();
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if Instant::now() >= deadline {
                 return;
             }
-            queue = self.shared.written.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0;
+            queue = wait(queue);
         }
     }
 
@@ -252,6 +291,14 @@ impl Emitter {
 /// What a panic left behind is still the newest there is.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What is to be added to the own log of a session.
+#[derive(Default)]
+struct Log {
+    session: String,
+    lines: Vec<u8>,
+    count: u64,
 }
 
 /// The thread that writes.
@@ -320,7 +367,7 @@ impl Writer {
 
     fn write(&self, drafts: Vec<Draft>) {
         let mut events = Vec::with_capacity(drafts.len());
-        let mut lines: Vec<(String, Vec<Value>)> = Vec::new();
+        let mut logs: Vec<Log> = Vec::new();
         for draft in drafts {
             let (is_for_journal, is_for_gateway) = (draft.is_for_journal, draft.is_for_gateway);
             let event = draft.finish();
@@ -328,10 +375,13 @@ impl Writer {
                 gateway.tell(event.for_gateway());
             }
             if is_for_journal && self.journal.is_some() {
-                match lines.iter_mut().find(|(session, _)| *session == event.session_id) {
-                    Some((_, lines)) => lines.push(event.for_journal()),
-                    None => lines.push((event.session_id.clone(), vec![event.for_journal()])),
-                }
+                let known = logs.iter().position(|log| log.session == event.session_id);
+                let at = known.unwrap_or_else(|| {
+                    logs.push(Log { session: event.session_id.clone(), ..Log::default() });
+                    logs.len() - 1
+                });
+                event.push_line(&mut logs[at].lines);
+                logs[at].count += 1;
             }
             events.push(event);
         }
@@ -340,11 +390,11 @@ impl Writer {
             self.shared.recorded.fetch_add(events.len() as u64, Ordering::Relaxed);
         }
         let mut result = self.note(stored, events.len() as u64);
-        for (session, lines) in &lines {
+        for Log { session, lines, count } in &logs {
             let Some(journal) = &self.journal else { break };
             let written = journal(session, lines);
             let written = written.map_err(|cause| format!("a session's log cannot be written: {}", cause.kind()));
-            result = self.note(written, lines.len() as u64) && result;
+            result = self.note(written, *count) && result;
         }
         if result {
             *lock(&self.shared.trouble) = None;

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::guard::Redactor;
@@ -209,26 +210,49 @@ impl Event {
         })
     }
 
-    /// The event as the session's own log has it.
-    pub(super) fn for_journal(&self) -> Value {
-        json!({
-            "ts": iso_time(self.at),
-            "event": "action",
-            "session_id": self.session_id,
-            "id": self.id,
-            "action": self.action,
-            "agent": self.agent_id,
-            "command": self.command.as_ref().map(|text| &text.kept),
-            "result": self.result,
-            "success": self.success,
-            "error_code": self.error_code,
-            "timed_out": self.timed_out,
-            "duration_ms": self.duration_ms(),
-            "blocked_rule": self.blocked_pattern,
-            "evidence_id": self.evidence_id,
-            "command_id": self.command_id,
-        })
+    /// Adds the event to the session's own log, as a line of JSON.
+    pub(super) fn push_line(&self, log: &mut Vec<u8>) {
+        let line = LogLine {
+            ts: iso_time(self.at),
+            event: "action",
+            session_id: &self.session_id,
+            id: &self.id,
+            action: &self.action,
+            agent: self.agent_id.as_deref(),
+            command: self.command.as_ref().map(|text| text.kept.as_str()),
+            result: self.result.as_deref(),
+            success: self.success,
+            error_code: self.error_code.as_deref(),
+            timed_out: self.timed_out,
+            duration_ms: self.duration_ms(),
+            blocked_rule: self.blocked_pattern.as_deref(),
+            evidence_id: self.evidence_id.as_deref(),
+            command_id: self.command_id.as_deref(),
+        };
+        // Texts and numbers can always be written, to a vector too.
+        let _ = serde_json::to_writer(&mut *log, &line);
+        log.push(b'\n');
     }
+}
+
+/// An event in the log of its session.
+#[derive(Serialize)]
+struct LogLine<'a> {
+    ts: String,
+    event: &'static str,
+    session_id: &'a str,
+    id: &'a str,
+    action: &'a str,
+    agent: Option<&'a str>,
+    command: Option<&'a str>,
+    result: Option<&'a str>,
+    success: bool,
+    error_code: Option<&'a str>,
+    timed_out: bool,
+    duration_ms: f64,
+    blocked_rule: Option<&'a str>,
+    evidence_id: Option<&'a str>,
+    command_id: Option<&'a str>,
 }
 
 /// So many characters of hidden input are known again where the rest was cut.

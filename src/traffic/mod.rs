@@ -12,6 +12,6 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use emitter::{Counts, Emitter, Journal, Recording};
+pub use emitter::{Counts, Emitter, Journal, Promise, Recording};
 pub use event::{AGENT_CHARS, Draft, Event, Hidden, LOOK_CHARS, TEXT_CHARS, Text, clean_name, new_id};
 pub use store::{Retention, Store};

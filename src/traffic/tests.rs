@@ -284,6 +284,27 @@ fn what_cannot_be_written_is_counted_and_stops_nobody() {
 }
 
 #[test]
+fn who_reads_the_record_waits_for_what_is_promised() {
+    let emitter = Emitter::new();
+    emitter.start(recording(None, KEEP));
+    let promise = emitter.promise();
+    let reader = emitter.clone();
+    let (seen, sees) = std::sync::mpsc::channel();
+    let reading = std::thread::spawn(move || {
+        let store = reader.record().expect("a record");
+        seen.send(store.events(&Filter::default(), 5, 0).expect("a page").total).expect("the test listens");
+    });
+    assert!(emitter.emit(Draft::new(event(1), Arc::default())));
+    assert!(sees.recv_timeout(Duration::from_millis(100)).is_err(), "it did not wait");
+    // What is promised later is not waited for.
+    let _later = emitter.promise();
+    assert!(emitter.emit(Draft::new(event(2), Arc::default())));
+    drop(promise);
+    assert_eq!(sees.recv_timeout(Duration::from_secs(2)).expect("it goes on"), 2);
+    reading.join().expect("a thread");
+}
+
+#[test]
 fn too_much_at_once_is_dropped_and_counted() {
     let emitter = Emitter::new();
     let (entered, inside) = std::sync::mpsc::channel();

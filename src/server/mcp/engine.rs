@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 use super::json_text;
 use super::published::{TOOL, VIEW_TOOL, is_looking};
 use crate::error::{Error, Result};
-use crate::runtime::Finishing;
-use crate::tools::{ACTIONS, Caller, Reply, Tools};
+use crate::runtime::{Finishing, afterwards};
+use crate::tools::{ACTIONS, Caller, Reply, Screen, Tools};
 
 /// Actions that only wait once they have begun: when the caller goes away, so does the wait. Those that look are dropped
 /// with their caller, too.
@@ -105,16 +105,24 @@ pub struct Answer {
     pub is_error: bool,
 }
 
-impl From<Reply> for Answer {
-    fn from(Reply { mut body, is_error }: Reply) -> Self {
+impl Answer {
+    /// What the client gets of a reply, pictures moved out of it.
+    fn of(Reply { body, is_error }: &mut Reply, screen: Option<&Screen>) -> Self {
         let picture = body.get_mut("image").and_then(Value::as_object_mut).and_then(Block::take_picture);
         // Room for it at once: texts as they are, and a few names and numbers.
         let texts: usize = body.values().filter_map(Value::as_str).map(str::len).sum();
+        let texts = texts + screen.map_or(0, |screen| 2 * screen.text().len());
         let mut json = Vec::with_capacity(texts + texts / 8 + 512);
-        json_text::push(&Value::Object(body), &mut json);
+        json_text::push_fields(body, screen, &mut json);
         // JSON is text.
         let answer = Block::text(String::from_utf8(json).unwrap_or_default());
-        Self { blocks: picture.into_iter().chain([answer]).collect(), is_error }
+        Self { blocks: picture.into_iter().chain([answer]).collect(), is_error: *is_error }
+    }
+}
+
+impl From<Reply> for Answer {
+    fn from(mut reply: Reply) -> Self {
+        Self::of(&mut reply, None)
     }
 }
 
@@ -134,12 +142,20 @@ impl Engine for Tools {
             }
             let action = action(&arguments);
             if WAITING_ACTIONS.contains(&action.as_str()) || is_looking(&action) {
-                return Tools::call(self, &arguments, caller).await.into();
+                return answer(self, arguments, caller).await;
             }
             let tools = self.clone();
-            Finishing::new(async move { Tools::call(&tools, &arguments, caller).await }).await.into()
+            Finishing::new(async move { answer(&tools, arguments, caller).await }).await
         })
     }
+}
+
+/// Carries a call out. It is recorded, and what it took is given back, when its answer is on the way.
+async fn answer(tools: &Tools, arguments: Map<String, Value>, caller: Caller) -> Answer {
+    let mut done = tools.perform(arguments, caller).await;
+    let answer = Answer::of(&mut done.reply, done.screen.as_deref());
+    afterwards(move || done.record());
+    answer
 }
 
 /// The tool for looking does nothing else.

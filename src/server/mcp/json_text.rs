@@ -3,9 +3,10 @@
 
 use std::io::Write as _;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::model::each_digit;
+use crate::model::digits;
+use crate::tools::{Field, Screen, lines_of};
 
 /// Adds a value.
 pub(super) fn push(value: &Value, out: &mut Vec<u8>) {
@@ -14,18 +15,56 @@ pub(super) fn push(value: &Value, out: &mut Vec<u8>) {
         Value::Bool(true) => out.extend_from_slice(b"true"),
         Value::Bool(false) => out.extend_from_slice(b"false"),
         Value::Number(number) => match number.as_u64() {
-            Some(whole) => each_digit(whole, 1, &mut |digit| out.push(digit)),
+            Some(whole) => push_number(whole, out),
             // Writing to a vector cannot fail.
             None => drop(write!(out, "{number}")),
         },
         Value::String(text) => push_text(text, out),
         Value::Array(values) => push_all(b'[', values, b']', out, push),
-        Value::Object(fields) => push_all(b'{', fields, b'}', out, |(name, value), out| {
-            push_text(name, out);
-            out.push(b':');
-            push(value, out);
-        }),
+        Value::Object(fields) => push_fields(fields, None, out),
     }
+}
+
+/// Adds an object: fields, and those of a screen.
+pub(super) fn push_fields(fields: &Map<String, Value>, screen: Option<&Screen>, out: &mut Vec<u8>) {
+    push_all(b'{', fields, b'}', out, |(name, value), out| {
+        push_text(name, out);
+        out.push(b':');
+        push(value, out);
+    });
+    let Some(screen) = screen else { return };
+    let mut is_first = fields.is_empty();
+    out.pop();
+    screen.each_field(|name, field| {
+        out.extend_from_slice(if std::mem::take(&mut is_first) { b"\"" } else { b",\"" });
+        // These names need no escapes.
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(b"\":");
+        push_field(field, out);
+    });
+    out.push(b'}');
+}
+
+fn push_field(field: Field<'_>, out: &mut Vec<u8>) {
+    match field {
+        Field::Number(None) | Field::Cell(None) => out.extend_from_slice(b"null"),
+        Field::Number(Some(number)) => push_number(number, out),
+        Field::Flag(flag) => out.extend_from_slice(if flag { b"true" } else { b"false" }),
+        Field::Text(text) => push_text(text, out),
+        Field::Lines(text, count) => push_all(b'[', lines_of(text, count), b']', out, push_text),
+        Field::Numbers(numbers) => push_all(b'[', numbers, b']', out, |number, out| push_number(*number, out)),
+        Field::Cell(Some(cell)) => {
+            out.extend_from_slice(b"{\"row\":");
+            push_number(cell.row.into(), out);
+            out.extend_from_slice(b",\"col\":");
+            push_number(cell.col.into(), out);
+            out.push(b'}');
+        }
+    }
+}
+
+fn push_number(number: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(digits(number, 1, &mut [0; 20]));
 }
 
 /// Adds a text, quoted.
@@ -71,6 +110,18 @@ mod tests {
             let mut written = Vec::new();
             push(&value, &mut written);
             assert_eq!(String::from_utf8(written).expect("text"), value.to_string());
+        }
+        for screen in [Screen::sample(), Screen::sample_of_nothing()] {
+            for besides in [json!({}), json!({ "ok": true, "clamped": { "max_lines": 200 } })] {
+                let mut expected = besides.as_object().cloned().expect("an object");
+                let mut written = Vec::new();
+                push_fields(&expected, Some(&screen), &mut written);
+                screen.each_field(|name, field| {
+                    expected.insert(name.to_owned(), field.into());
+                });
+                let read: Value = serde_json::from_slice(&written).expect("JSON");
+                assert_eq!(read, Value::Object(expected));
+            }
         }
         // Wherever in a text the odd character is.
         for length in 0..70 {
