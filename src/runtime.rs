@@ -102,19 +102,18 @@ pub fn afterwards(work: impl FnOnce() + 'static) {
     }
 }
 
-/// Does what was put off while it lived, also after a panic.
-struct PutsOff;
+/// Does what was put off while it lived, also after a panic. Has what a task around this one has put off.
+struct PutsOff(Option<Vec<Later>>);
 
 impl PutsOff {
     fn begin() -> Self {
-        PUT_OFF.set(Some(Vec::new()));
-        Self
+        Self(PUT_OFF.replace(Some(Vec::new())))
     }
 }
 
 impl Drop for PutsOff {
     fn drop(&mut self) {
-        for work in PUT_OFF.take().unwrap_or_default() {
+        for work in PUT_OFF.replace(self.0.take()).unwrap_or_default() {
             work();
         }
     }
@@ -230,14 +229,16 @@ mod tests {
             move || said.send(word).expect("somebody hears")
         };
         let (later, now) = (say("later"), say("now"));
+        let inner = say("inner");
         let mut task = Unbroken::new(async {
             afterwards(later);
+            Unbroken::new(async { afterwards(inner) }).await;
             waking_itself(2).await;
             now();
         });
         assert!(Pin::new(&mut task).poll(&mut Context::from_waker(Waker::noop())).is_ready());
         afterwards(say("no task"));
-        assert_eq!(hear.try_iter().collect::<Vec<_>>(), ["now", "later", "no task"]);
+        assert_eq!(hear.try_iter().collect::<Vec<_>>(), ["inner", "now", "later", "no task"]);
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -27,21 +27,25 @@ pub(super) fn push(value: &Value, out: &mut Vec<u8>) {
 
 /// Adds an object: fields, and those of a screen.
 pub(super) fn push_fields(fields: &Map<String, Value>, screen: Option<&Screen>, out: &mut Vec<u8>) {
-    push_all(b'{', fields, b'}', out, |(name, value), out| {
+    out.push(b'{');
+    let first = out.len();
+    let push_name = |name: &str, out: &mut Vec<u8>| {
+        if out.len() > first {
+            out.push(b',');
+        }
         push_text(name, out);
         out.push(b':');
+    };
+    for (name, value) in fields {
+        push_name(name, out);
         push(value, out);
-    });
-    let Some(screen) = screen else { return };
-    let mut is_first = fields.is_empty();
-    out.pop();
-    screen.each_field(|name, field| {
-        out.extend_from_slice(if std::mem::take(&mut is_first) { b"\"" } else { b",\"" });
-        // These names need no escapes.
-        out.extend_from_slice(name.as_bytes());
-        out.extend_from_slice(b"\":");
-        push_field(field, out);
-    });
+    }
+    if let Some(screen) = screen {
+        screen.each_field(|name, field| {
+            push_name(name, out);
+            push_field(field, out);
+        });
+    }
     out.push(b'}');
 }
 
