@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Map, Value};
 
@@ -61,27 +61,28 @@ pub(super) struct Entry {
     pub(super) arguments: Map<String, Value>,
     pub(super) caller: Caller,
     began: Instant,
-    took: Option<Duration>,
+    /// When it was over, and how long it took.
+    over: Option<(SystemTime, Duration)>,
     is_open: bool,
 }
 
 impl Entry {
     pub(super) fn begin(tools: &Tools, arguments: Map<String, Value>, caller: Caller) -> Self {
         let (tools, is_open) = (tools.clone(), tools.traffic.is_on());
-        Self { tools, arguments, caller, began: Instant::now(), took: None, is_open }
+        Self { tools, arguments, caller, began: Instant::now(), over: None, is_open }
     }
 
     /// It is over: a reply that has been masked, and a screen that belongs into it.
     pub(super) fn over(mut self, reply: Reply, screen: Option<Box<Screen>>) -> Done {
-        self.took = Some(self.began.elapsed());
+        self.over = Some((SystemTime::now(), self.began.elapsed()));
         let promise = self.is_open.then(|| self.tools.traffic.promise());
-        Done { reply, screen, entry: self, _promise: promise }
+        Done { reply, screen, entry: self, promise }
     }
 
     fn draft(&self, reply: Option<&Reply>, screen: Option<&Screen>) -> Draft {
         let mut draft = draft(&self.tools, &self.arguments, &self.caller, self.began, reply, screen);
-        if let Some(took) = self.took {
-            draft.event.duration = took;
+        if let Some((at, duration)) = self.over {
+            (draft.event.at, draft.event.duration) = (at, duration);
         }
         draft
     }
@@ -94,7 +95,7 @@ pub struct Done {
     /// The rest of its fields.
     pub screen: Option<Box<Screen>>,
     entry: Entry,
-    _promise: Option<Promise>,
+    promise: Option<Promise>,
 }
 
 impl Done {
@@ -113,9 +114,10 @@ impl Done {
     }
 
     fn close(&mut self) {
-        if std::mem::take(&mut self.entry.is_open) {
+        if let Some(promise) = self.promise.take() {
+            self.entry.is_open = false;
             let draft = self.entry.draft(Some(&self.reply), self.screen.as_deref());
-            self.entry.tools.traffic.emit(Draft { is_answer_masked: true, ..draft });
+            self.entry.tools.traffic.keep(&promise, Draft { is_answer_masked: true, ..draft });
         }
     }
 }

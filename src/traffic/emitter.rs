@@ -1,8 +1,9 @@
 //! The way into the record: a bounded queue, and one thread that empties it.
 //!
 //! Whoever emits takes a short lock and goes on. The thread gathers for a moment, so that a hundred actions cost one
-//! transaction; whoever reads the record first has it written up to now, with all that is promised. Before
-//! [`Emitter::start`] and after [`Emitter::finish`] nothing is recorded.
+//! transaction; whoever reads the record first has it written up to now, with all that is promised. Actions stand in the
+//! record in the order in which they were over, or promised, however late they are handed over. Before [`Emitter::start`]
+//! and after [`Emitter::finish`] nothing is recorded.
 
 use std::io;
 use std::net::SocketAddr;
@@ -95,7 +96,8 @@ struct Shared {
 
 #[derive(Default)]
 struct Queue {
-    waiting: Vec<Draft>,
+    /// With their numbers in the record, not in order.
+    waiting: Vec<(u64, Draft)>,
     bytes: usize,
     /// The thread waits for the first of many.
     is_idle: bool,
@@ -106,10 +108,29 @@ struct Queue {
     done: u64,
     /// Numbers of what is still to be handed over: one for each call that is just being answered.
     promised: Vec<u64>,
-    /// How many promises there were.
-    promises: u64,
-    /// How many wait for promises.
+    /// The last number that was given.
+    last_number: u64,
+    /// How many readers wait for promises.
     awaiting: usize,
+    /// The thread waits for promises.
+    is_held: bool,
+}
+
+impl Queue {
+    fn next_number(&mut self) -> u64 {
+        self.last_number += 1;
+        self.last_number
+    }
+
+    /// What can be written, in order: all that is before the first that is only promised. The rest stays.
+    fn take_ready(&mut self) -> Vec<(u64, Draft)> {
+        let held_at = self.promised.iter().min().copied().filter(|_| !self.is_ending).unwrap_or(u64::MAX);
+        self.waiting.sort_unstable_by_key(|(number, _)| *number);
+        let ready = self.waiting.partition_point(|(number, _)| *number < held_at);
+        let held = self.waiting.split_off(ready);
+        self.bytes = held.iter().map(|(_, draft)| draft.bytes()).sum();
+        std::mem::replace(&mut self.waiting, held)
+    }
 }
 
 /// An action is over, and will be handed over before this is dropped.
@@ -124,6 +145,9 @@ impl Drop for Promise {
         queue.promised.retain(|number| *number != self.number);
         if queue.awaiting > 0 {
             self.shared.written.notify_all();
+        }
+        if std::mem::take(&mut queue.is_held) {
+            self.shared.wake.notify_one();
         }
     }
 }
@@ -184,6 +208,15 @@ impl Emitter {
 
     /// Hands an action over. Never waits; what does not fit is dropped and counted. True when it was taken.
     pub fn emit(&self, draft: Draft) -> bool {
+        self.emit_as(None, draft)
+    }
+
+    /// The same for an action that was promised, in its place.
+    pub fn keep(&self, promise: &Promise, draft: Draft) -> bool {
+        self.emit_as(Some(promise.number), draft)
+    }
+
+    fn emit_as(&self, number: Option<u64>, draft: Draft) -> bool {
         if !self.is_on() {
             return false;
         }
@@ -194,7 +227,8 @@ impl Emitter {
             self.shared.dropped.fetch_add(1, Ordering::Relaxed);
             return false;
         }
-        queue.waiting.push(draft);
+        let number = number.unwrap_or_else(|| queue.next_number());
+        queue.waiting.push((number, draft));
         queue.bytes += bytes;
         queue.pushed += 1;
         let wakes = std::mem::take(&mut queue.is_idle) || queue.waiting.len() == BATCH;
@@ -208,8 +242,7 @@ impl Emitter {
     /// Says that an action is over, which will be handed over in a moment.
     pub fn promise(&self) -> Promise {
         let mut queue = lock(&self.shared.queue);
-        queue.promises += 1;
-        let number = queue.promises;
+        let number = queue.next_number();
         queue.promised.push(number);
         Promise { shared: Arc::clone(&self.shared), number }
     }
@@ -239,7 +272,7 @@ impl Emitter {
             self.shared.written.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0
         };
         let mut queue = lock(&self.shared.queue);
-        let last = queue.promises;
+        let last = queue.last_number;
         queue.awaiting += 1;
         while queue.promised.iter().any(|number| *number <= last) && Instant::now() < deadline {
             queue = wait(queue);
@@ -339,7 +372,7 @@ impl Writer {
     }
 
     /// What has been handed over: a moment after the first, or at once if somebody waits for it.
-    fn next(&self, deadline: Instant) -> (Vec<Draft>, bool) {
+    fn next(&self, deadline: Instant) -> (Vec<(u64, Draft)>, bool) {
         let shared = &self.shared;
         let wait = |queue, until: Instant| {
             let left = until.saturating_duration_since(Instant::now());
@@ -360,15 +393,21 @@ impl Writer {
         {
             queue = wait(queue, full);
         }
+        let mut ready = queue.take_ready();
+        if ready.is_empty() && !queue.waiting.is_empty() {
+            queue.is_held = true;
+            queue = wait(queue, Instant::now() + GATHERING);
+            queue.is_held = false;
+            ready = queue.take_ready();
+        }
         queue.is_wanted = false;
-        queue.bytes = 0;
-        (std::mem::take(&mut queue.waiting), queue.is_ending)
+        (ready, queue.is_ending)
     }
 
-    fn write(&self, drafts: Vec<Draft>) {
+    fn write(&self, drafts: Vec<(u64, Draft)>) {
         let mut events = Vec::with_capacity(drafts.len());
         let mut logs: Vec<Log> = Vec::new();
-        for draft in drafts {
+        for (_, draft) in drafts {
             let (is_for_journal, is_for_gateway) = (draft.is_for_journal, draft.is_for_gateway);
             let event = draft.finish();
             if let Some(gateway) = self.gateway.as_ref().filter(|_| is_for_gateway) {

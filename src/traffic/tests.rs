@@ -303,6 +303,25 @@ fn who_reads_the_record_waits_for_what_is_promised() {
 }
 
 #[test]
+fn what_is_promised_keeps_its_place() {
+    let emitter = Emitter::new();
+    emitter.start(recording(None, KEEP));
+    for round in 0..20 {
+        let (first, second) = (emitter.promise(), emitter.promise());
+        assert!(emitter.emit(Draft::new(event(10 * round + 3), Arc::default())));
+        assert!(emitter.keep(&second, Draft::new(event(10 * round + 2), Arc::default())));
+        drop(second);
+        assert!(emitter.keep(&first, Draft::new(event(10 * round + 1), Arc::default())));
+        drop(first);
+        // One that was promised and never came holds nobody up.
+        drop(emitter.promise());
+        let page = emitter.record().expect("a record").events(&Filter::default(), 3, 0).expect("a page");
+        let expected: Vec<_> = [3, 2, 1].map(|number| event(10 * round + number).id).into();
+        assert_eq!(page.events.into_iter().map(|event| event.id).collect::<Vec<_>>(), expected);
+    }
+}
+
+#[test]
 fn too_much_at_once_is_dropped_and_counted() {
     let emitter = Emitter::new();
     let (entered, inside) = std::sync::mpsc::channel();
