@@ -229,6 +229,10 @@ impl Sentinel {
         let as_it_is = match form {
             // With `set -e` the error would end the shell.
             Form::Mksh => format!(r#"case $- in *e*) ({eval}"${text}");; *) {eval}"${text}";; esac"#),
+            // mksh and its kin under another name, or far away: the error would take the end mark with it.
+            Form::Posix => {
+                format!(r#"case ${{KSH_VERSION-}} in "@(#)"*) ({eval}"${text}");; *) {eval}"${text}";; esac"#)
+            }
             _ => format!(r#"{eval}"${text}""#),
         };
         format!(

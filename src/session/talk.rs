@@ -13,7 +13,7 @@ use super::commands::{Evidence, TypedTo, Way};
 use super::evidence::Phase;
 use super::output::Output;
 use super::ready::Ground;
-use super::sentinel::Sentinel;
+use super::sentinel::{Form, Sentinel};
 use super::terminal::TypedText;
 use super::{Command, Session, Writer};
 use crate::error::{Error, Incomplete, Result, TimedOut};
@@ -378,8 +378,10 @@ fn can_be_pasted(text: &str) -> bool {
 /// A shell that never asks for pastes, whatever a program left the terminal's modes in.
 fn is_plain(typed_to: Option<&TypedTo>) -> bool {
     let program = typed_to.and_then(|typed_to| typed_to.args.first());
-    let name = program.map(|program| program.rsplit('/').next().unwrap_or(program).trim_start_matches('-'));
-    matches!(name, Some("sh" | "dash" | "ash" | "busybox" | "ksh" | "ksh93" | "mksh" | "lksh" | "oksh" | "yash"))
+    program.is_some_and(|program| {
+        let is_bash = program.rsplit('/').next().is_some_and(|name| name.contains("bash"));
+        !is_bash && matches!(Form::for_program(program), Some(Form::Posix | Form::Mksh))
+    })
 }
 
 /// How a line is ended.
