@@ -7,10 +7,16 @@
 use kpty_emulator::{Buffer, Mode, Place, Request};
 
 use super::commands::{Command, Edge, End, Evidence, Point, TypedTo, Way};
+use super::integration::IntegratedShell;
 use super::marks::{Mark, ShellEvent};
 use super::output::Stretch;
 use super::terminal::{Ingested, Probe, Terminal};
 use crate::ids::CommandId;
+
+/// The key that our start-up files of zsh and fish bind to taking an unfinished command back.
+const CANCEL_KEY: &[u8] = b"\x1b[990~";
+/// Ctrl-C. A signal: it overtakes the keys before it and finds the shell wherever that is.
+const INTERRUPT: &[u8] = b"\x03";
 
 /// Where a shell that marks what it does is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,10 +36,9 @@ pub(super) enum Phase {
 /// A shell that marks what it does.
 #[derive(Debug)]
 pub(super) struct MarkedShell {
+    program: IntegratedShell,
     /// Carried by its marks and known to nobody else.
     secret: String,
-    /// It marks the end of `exit` too; only the next prompt tells that it goes on.
-    pub(super) ends_before_exit: bool,
     pub(super) phase: Phase,
     /// A command that was typed and has not begun.
     pub(super) pending: Option<CommandId>,
@@ -130,7 +135,7 @@ impl Terminal {
             (ShellEvent::Start, _) => self.on_start(edge.point),
             (ShellEvent::End(status), Phase::Running(id)) => {
                 shell.last_status = status;
-                if shell.ends_before_exit {
+                if shell.ends_before_exit() {
                     self.propose_end(id, status, edge);
                 } else {
                     shell.phase = Phase::Ended;
@@ -367,10 +372,10 @@ fn is_prompt(line: &str, prompt: &str) -> bool {
 
 impl MarkedShell {
     /// One that has just been started.
-    pub(super) fn new(secret: String, ends_before_exit: bool) -> Self {
+    pub(super) fn new(program: IntegratedShell, secret: String) -> Self {
         Self {
+            program,
             secret,
-            ends_before_exit,
             phase: Phase::Starting,
             pending: None,
             reserve: None,
@@ -378,6 +383,19 @@ impl MarkedShell {
             prompt: None,
             has_typed_ahead: false,
             last_status: None,
+        }
+    }
+
+    /// It marks the end of `exit` too; only the next prompt tells that it goes on.
+    fn ends_before_exit(&self) -> bool {
+        self.program == IntegratedShell::Fish
+    }
+
+    /// What takes an unfinished command back, each tried when the one before came to nothing.
+    pub(super) fn cancelling(&self) -> &'static [&'static [u8]] {
+        match self.program {
+            IntegratedShell::Bash => &[INTERRUPT],
+            IntegratedShell::Zsh | IntegratedShell::Fish => &[CANCEL_KEY, INTERRUPT],
         }
     }
 

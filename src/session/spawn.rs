@@ -119,8 +119,8 @@ impl Session {
         let started = started.map_err(|error| problem(error.to_string()))?.map_err(problem)?;
         let (pty, child) = Pty::new(started).map_err(|error| problem(error.to_string()))?;
         let redactor = knowing_environment(&new).with_literals(secret.clone());
-        let is_fish = IntegratedShell::from_program(&new.shell) == Some(IntegratedShell::Fish);
-        let shell = secret.map(|secret| MarkedShell::new(secret, is_fish));
+        let program = IntegratedShell::from_program(&new.shell);
+        let shell = program.zip(secret).map(|(program, secret)| MarkedShell::new(program, secret));
         let mut terminal = Terminal::new(new.size, new.ring_bytes, shell, redactor);
         terminal.tapped = tap.map(Tapped::new);
         let (orders, inbox) = mpsc::channel(WRITE_QUEUE);

@@ -10,7 +10,7 @@ use kpty_emulator::{Buffer, Mode, Request};
 use tokio::sync::watch;
 
 use super::commands::{Evidence, TypedTo, Way};
-use super::evidence::Phase;
+use super::evidence::{MarkedShell, Phase};
 use super::output::Output;
 use super::ready::Ground;
 use super::sentinel::{Form, Sentinel};
@@ -24,8 +24,6 @@ use crate::runtime::{Finishing, sleep_until};
 const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
 /// How long a shell may take from the end of a command to its word where it is.
 const DIRECTORY_PATIENCE: Duration = Duration::from_millis(500);
-/// The key that our start-up file of fish binds to clearing the line.
-const FISH_CLEAR: &[u8] = b"\x1b[990~";
 /// Characters of what an unfinished command printed.
 const PARTIAL_CHARS: usize = 20_000;
 /// Characters of raw output in an answer, unless all of it is asked for.
@@ -279,7 +277,7 @@ impl Session {
     /// Takes a command back that the shell found unfinished.
     async fn cancel_incomplete(&self, id: CommandId, news: &mut watch::Receiver<u64>) -> Error {
         let partial_output = self.shared.lock().output_before_continuation(id, PARTIAL_CHARS);
-        let ways: &[&[u8]] = if self.is_fish() { &[FISH_CLEAR, b"\x03"] } else { &[b"\x03"] };
+        let ways = self.shared.lock().shell.as_ref().map_or(&[] as &[_], MarkedShell::cancelling);
         for keys in ways {
             if let Some(shell) = &mut self.shared.lock().shell
                 && shell.pending == Some(id)
@@ -304,11 +302,6 @@ impl Session {
         }
         let partial_output = partial_output.map(|output| output.text).unwrap_or_default();
         Error::Incomplete(Box::new(Incomplete { session: self.id().clone(), command: id, partial_output }))
-    }
-
-    /// fish keeps what it does not accept in its editor, and has no end mark for it.
-    fn is_fish(&self) -> bool {
-        self.shared.lock().shell.as_ref().is_some_and(|shell| shell.ends_before_exit)
     }
 
     /// A cancelled command has ended, or the shell shows its prompt again.

@@ -50,6 +50,9 @@ __kpty_wrap() {
       fi
       # An exported prompt would hand the secret to every child and let a nested zsh speak for this one.
       if [[ ${(t)PS1}${(t)PS2} == *export* ]]; then \builtin typeset -g +x PS1 PS2; fi
+      # Takes an unfinished command back. A key, because a Ctrl-C is a signal: one that finds zsh in somebody's function,
+      # like those that begin a line, is a failure there, and with `set -e` the end of the shell.
+      \builtin bindkey '\e[990~' send-break
       __kpty_hook
     } "$?" "${options[promptpercent]}" \
       $'%{\e]133;A;%?;k=@SECRET@\e\\%}' $'%{\e]133;B;k=@SECRET@\e\\%}' $'%{\e]133;P;k=@SECRET@\e\\%}'
