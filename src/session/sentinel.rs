@@ -35,6 +35,9 @@ const READABLE: &str = r"\030\033\134\017\033(B\033[4l\033[?7h\033[0m\r\n\033[K"
 /// `set -e` nor a trap on errors.
 const RESTORE: &str = r#"case '"$?"' in 0) ;; *) (exit '"$?"') && :;; esac"#;
 
+/// Tells whether mksh's prompt can be changed; to change one that is read-only would be an error like any other.
+const MAY_PROMPT: &str = "(PS1=) 2>/dev/null";
+
 /// The dialect a typed form is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -179,7 +182,8 @@ impl Sentinel {
             Form::Posix => format!(r#"command printf "{mark}" >/dev/tty; {RESTORE}"#),
             Form::Mksh => {
                 let hook = self.prompt_hook();
-                format!(r#"command printf "{mark}" >/dev/tty; PS1="{hook}$PS1"; {RESTORE}"#)
+                let armed = self.prompt_variable();
+                format!(r#"command printf "{mark}" >/dev/tty; {MAY_PROMPT} && {armed}= PS1="{hook}$PS1"; {RESTORE}"#)
             }
             // The mark comes last, because zsh shows the trace of what restores the status. All of it stands on the left
             // of `&&`: what is inside of `always` is no longer exempt from `set -e`.
@@ -259,22 +263,30 @@ fi; }}") >/dev/null 2>&1; then {eval}"${text}
         format!("k{}", &self.nonce[..6])
     }
 
+    /// The variable that makes the hook in mksh's prompt work, and is part of nothing else in there. A copy of the prompt
+    /// that a command keeps for later holds a hook that does nothing.
+    fn prompt_variable(&self) -> String {
+        format!("p{}", &self.nonce[..6])
+    }
+
     /// What mksh's prompt begins with while a command runs: prints the end, takes itself out, leaves the status and shows
     /// nothing. To be put between double quotes.
     fn prompt_hook(&self) -> String {
         let ((t1, t2), (n1, n2)) = (halves(&self.token), halves(&self.nonce));
         // In a prompt a single exclamation mark is a number.
         let [t1, t2] = [t1, t2].map(|half| half.replace('$', r"\$").replace('!', "!!"));
-        let (format, noted, unhooked) = (end_format(), self.variable(), self.unhooked());
+        let (format, noted, armed, unhooked) = (end_format(), self.variable(), self.prompt_variable(), self.unhooked());
         let hook = format!(
-            r#"${{ {noted}=$?; command printf "{format}" ${noted} {n1} {n2} "{t1}" "{t2}" ${noted} {n1} {n2} >/dev/tty; {unhooked}; eval "unset {noted}; (exit ${noted})";}}${{{noted}-}}"#
+            r#"${{{armed}+${{ {noted}=$?; command printf "{format}" ${noted} {n1} {n2} "{t1}" "{t2}" ${noted} {n1} {n2} >/dev/tty; {unhooked}; eval "unset {noted}; (exit ${noted})";}}}}${{{armed}-}}"#
         );
         hook.replace('\\', r"\\").replace('"', r#"\""#).replace('$', r"\$")
     }
 
-    /// Takes the hook out of mksh's prompt, whatever else the command did to that.
+    /// Takes the hook out of mksh's prompt, and nothing that the command put there.
     fn unhooked(&self) -> String {
-        format!("PS1=${{PS1##*{}-?}}", self.variable())
+        let armed = self.prompt_variable();
+        let without = format!("${{PS1%%??{armed}+*}}${{PS1##*{armed}-?}}");
+        format!("unset {armed}; case $PS1 in *{armed}-*) {MAY_PROMPT} && PS1={without};; esac")
     }
 
     /// What follows the evaluated text: prints the end and leaves the status of the command.
