@@ -59,6 +59,9 @@ impl Terminal {
         match mark {
             Mark::Paste(is_on) => {
                 self.has_line_editor |= is_on;
+                if is_on && let Some(group) = probe.foreground_group() {
+                    self.forget_pasteless(group);
+                }
                 ingested.news |= is_on;
                 if is_on && self.shell.as_ref().is_some_and(|shell| shell.phase == Phase::Ended) {
                     // The line editor reads; the prompt, which may have lost its marks, is about to be drawn.

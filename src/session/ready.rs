@@ -9,7 +9,7 @@ use super::commands::{TypedTo, Way};
 use super::evidence::Phase;
 use super::ground::{carries_shell, interactive_shell};
 use super::sentinel::Form;
-use super::terminal::{Terminal, TypedText};
+use super::terminal::{Pasteless, Terminal, TypedText};
 use super::{Session, Writer};
 use crate::error::{Busy, Error, Result};
 use crate::ids::CommandId;
@@ -62,7 +62,7 @@ impl Session {
                     self.clear_line().await?;
                     (is_cleared, began) = (true, Instant::now());
                 }
-                Ground::Prompt if !is_settled && self.has_typed_ahead() => {
+                Ground::Prompt | Ground::Shell { .. } if !is_settled && self.has_typed_ahead() => {
                     // What was typed ahead would be run first and be taken for ours.
                     is_settled = tokio::time::timeout(TYPED_AHEAD, news.changed()).await.is_err();
                 }
@@ -81,8 +81,21 @@ impl Session {
                         () = tokio::time::sleep_until(next.into()) => {}
                     }
                 }
-                ground => return Ok(ground),
+                ground => {
+                    self.note_pasteless(&ground);
+                    return Ok(ground);
+                }
             }
+        }
+    }
+
+    /// Who has been waited for to ask for pastes is not waited for again.
+    fn note_pasteless(&self, ground: &Ground) {
+        let Ground::Shell { typed_to: Some(typed_to), .. } = ground else { return };
+        let canonical = self.shared.control.is_canonical();
+        let mut terminal = self.shared.lock();
+        if !terminal.emulator.modes().bracketed_paste {
+            terminal.note_pasteless(Pasteless { group: typed_to.group, canonical });
         }
     }
 
@@ -102,7 +115,8 @@ impl Session {
 
     /// A shell reads.
     pub(super) fn is_at_prompt(&self) -> bool {
-        matches!(self.look(Duration::ZERO), Ground::Prompt | Ground::EditedLine | Ground::Shell { .. })
+        // One that asks for no pastes reads all the same.
+        matches!(self.look(PASTE_PATIENCE), Ground::Prompt | Ground::EditedLine | Ground::Shell { .. })
     }
 
     /// Somebody typed Enter at the prompt of a marked shell long ago, and its line editor still has the terminal.
@@ -112,7 +126,8 @@ impl Session {
     }
 
     fn has_typed_ahead(&self) -> bool {
-        self.shared.lock().shell.as_ref().is_some_and(|shell| shell.has_typed_ahead)
+        let terminal = self.shared.lock();
+        terminal.shell.as_ref().is_some_and(|shell| shell.phase == Phase::Prompt && shell.has_typed_ahead)
     }
 
     /// Takes back what somebody left on the line of a marked shell.
@@ -131,6 +146,7 @@ impl Session {
 
     /// Who may be typed at, after having waited for some time.
     fn look(&self, waited: Duration) -> Ground {
+        let own = self.shared.control.pid();
         let patience = {
             let terminal = self.shared.lock();
             let takes_paste = terminal.emulator.modes().bracketed_paste;
@@ -140,6 +156,7 @@ impl Session {
                 Some(Phase::Prompt) if has_pending && waited < START_PATIENCE => Some(START_PATIENCE),
                 Some(Phase::Prompt) if terminal.typed == TypedText::Edited => return Ground::EditedLine,
                 Some(Phase::Prompt) if takes_paste => return Ground::Prompt,
+                Some(Phase::Prompt) if terminal.pasteless(own).is_some() => None,
                 Some(Phase::Prompt) => Some(PASTE_PATIENCE),
                 // A line editor that reads in silence: an old bash, or another shell that the start-up files began.
                 Some(Phase::Starting) if takes_paste => {
@@ -213,8 +230,12 @@ impl Session {
             }
             terminal.give_up(id);
         }
-        let (is_ready, patience) = readiness(&mut terminal, &program.name);
-        match is_ready || waited >= patience {
+        let is_at_marked_prompt = group == own && phase(&terminal) == Some(Phase::Prompt);
+        let patience = match is_at_marked_prompt {
+            true => Duration::ZERO,
+            false => patience_with(&mut terminal, &program.name, group, foreground.canonical),
+        };
+        match waited >= patience {
             true => Ground::Shell { form, typed_to: Some(typed_to) },
             false => Ground::NotYet(patience),
         }
@@ -271,13 +292,19 @@ fn running_in(terminal: &Terminal, now: &TypedTo, own: u32, spawned: &[String]) 
     typed_here.map(|command| command.id).or(marked)
 }
 
-/// Whether a shell without marks reads now, and how long that may be waited for.
-fn readiness(terminal: &mut Terminal, name: &str) -> (bool, Duration) {
+/// How long a shell without marks may take until it reads; not at all where it does.
+fn patience_with(terminal: &mut Terminal, name: &str, group: u32, canonical: bool) -> Duration {
     if terminal.emulator.modes().bracketed_paste {
-        return (true, Duration::ZERO);
+        return Duration::ZERO;
     }
-    match matches!(name, "bash" | "zsh" | "fish") {
-        true => (false, PROMPT_PATIENCE),
-        false => (!terminal.line_before_cursor().trim().is_empty(), PLAIN_PATIENCE),
+    let edits = matches!(name, "bash" | "zsh" | "fish");
+    match terminal.pasteless(group) {
+        // A line editor has the terminal.
+        Some(_) if edits && !canonical => Duration::ZERO,
+        None if edits && !canonical && !terminal.has_line_editor => PASTE_PATIENCE,
+        // Its line editor does not have the terminal yet.
+        None | Some(Pasteless { canonical: false, .. }) if edits => PROMPT_PATIENCE,
+        _ if terminal.line_before_cursor().trim().is_empty() => PLAIN_PATIENCE,
+        _ => Duration::ZERO,
     }
 }

@@ -56,6 +56,18 @@ pub(super) enum TypedText {
     Edited,
 }
 
+/// How many shells inside each other are known to ask for no pastes.
+const PASTELESS: usize = 8;
+
+/// A shell that was waited for to ask for pastes, in vain.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pasteless {
+    /// Its process group.
+    pub(super) group: u32,
+    /// It has no line editor at all, as far as the terminal's mode tells.
+    pub(super) canonical: bool,
+}
+
 /// The state of a session that its output determines.
 pub(super) struct Terminal {
     pub(super) ring: Ring,
@@ -72,6 +84,8 @@ pub(super) struct Terminal {
     pub(super) typed: TypedText,
     /// A line editor with bracketed paste was seen.
     pub(super) has_line_editor: bool,
+    /// Shells that ask for no pastes, at most as many as are kept, newest last.
+    pasteless: Vec<Pasteless>,
     pub(super) redactor: Arc<Redactor>,
     /// A recording of it.
     pub(super) tapped: Option<Tapped>,
@@ -110,6 +124,7 @@ impl Terminal {
             last_output: now,
             typed: TypedText::None,
             has_line_editor: false,
+            pasteless: Vec::new(),
             redactor: Arc::new(redactor),
             tapped: None,
             was_resized: false,
@@ -118,6 +133,23 @@ impl Terminal {
             scanner: Scanner::default(),
             epoch: now,
         }
+    }
+
+    /// What is known of the pastes of a shell, where it asks for none.
+    pub(super) fn pasteless(&self, group: u32) -> Option<Pasteless> {
+        self.pasteless.iter().find(|shell| shell.group == group).copied()
+    }
+
+    pub(super) fn note_pasteless(&mut self, shell: Pasteless) {
+        self.forget_pasteless(shell.group);
+        if self.pasteless.len() == PASTELESS {
+            self.pasteless.remove(0);
+        }
+        self.pasteless.push(shell);
+    }
+
+    pub(super) fn forget_pasteless(&mut self, group: u32) {
+        self.pasteless.retain(|shell| shell.group != group);
     }
 
     /// Takes output of the program.

@@ -160,11 +160,16 @@ pub(crate) async fn play_steps(session: &dyn Source, case: &Value) -> Result<(),
     Ok(())
 }
 
-/// Plays all cases of a file, a few at a time.
+/// Plays all cases of a file.
 async fn play_all(text: &str, integration: Integration) {
-    let cases: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("a case is JSON")).collect();
+    let cases = text.lines().map(|line| serde_json::from_str(line).expect("a case is JSON")).collect();
+    play_cases(cases, Bench::new(), integration).await;
+}
+
+/// Plays cases, a few at a time.
+async fn play_cases(cases: Vec<Value>, bench: Bench, integration: Integration) {
     assert!(!cases.is_empty(), "no cases");
-    let bench = std::sync::Arc::new(Bench::new());
+    let bench = std::sync::Arc::new(bench);
     let mut failures = Vec::new();
     for group in cases.chunks(8) {
         let mut running = tokio::task::JoinSet::new();
@@ -209,6 +214,18 @@ async fn hard_cases_are_right_with_start_up_files() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hard_cases_are_right_without_start_up_files() {
     play_all(&hard_cases(), Integration::Off).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hard_cases_of_bash_are_right_where_it_asks_for_no_pastes() {
+    for integration in [Integration::Auto, Integration::Off] {
+        let cases = hard_cases();
+        let cases = cases.lines().map(|line| serde_json::from_str::<Value>(line).expect("a case is JSON"));
+        let bench = Bench::new();
+        let settings = bench.home.path().join(".inputrc");
+        std::fs::write(settings, "set enable-bracketed-paste off\n").expect("a file");
+        play_cases(cases.filter(|case| case["shell"] == "/bin/bash").collect(), bench, integration).await;
+    }
 }
 
 /// What is typed behind a command must not become part of it.
