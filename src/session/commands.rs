@@ -57,6 +57,8 @@ pub enum Way {
         typed_to: Option<TypedTo>,
         /// What stood on the line before it was typed.
         prompt: String,
+        /// It was pasted: its shell has a line editor that asks for pastes when it reads.
+        pasted: bool,
     },
     /// Typed by somebody; only a shell that marks what it does lets us know.
     Typed,

@@ -10,7 +10,7 @@ use super::commands::{Command, Edge, End, Evidence, Point, TypedTo, Way};
 use super::integration::IntegratedShell;
 use super::marks::{Mark, ShellEvent};
 use super::output::Stretch;
-use super::terminal::{Ingested, Probe, Terminal};
+use super::terminal::{Ingested, Probe, Reader, Terminal};
 use crate::ids::CommandId;
 
 /// The key that our start-up files of zsh and fish bind to taking an unfinished command back.
@@ -58,9 +58,8 @@ impl Terminal {
     pub(super) fn on_mark(&mut self, mark: Mark, probe: &dyn Probe, ingested: &mut Ingested) {
         match mark {
             Mark::Paste(is_on) => {
-                self.has_line_editor |= is_on;
                 if is_on && let Some(group) = probe.foreground_group() {
-                    self.forget_pasteless(group);
+                    self.note_reader(group, Reader::Pastes);
                 }
                 ingested.news |= is_on;
                 if is_on && self.shell.as_ref().is_some_and(|shell| shell.phase == Phase::Ended) {
@@ -337,9 +336,8 @@ impl Terminal {
     pub(super) fn has_returned_to_prompt(&mut self, id: CommandId, now: Option<&TypedTo>) -> bool {
         let line = self.line_before_cursor();
         let edits = self.emulator.modes().bracketed_paste;
-        let has_line_editor = self.has_line_editor;
         let Some(Command {
-            way: Way::Sentinel { typed_to, prompt, .. },
+            way: Way::Sentinel { typed_to, prompt, pasted, .. },
             start: Some(_),
             candidate: None,
             interrupted,
@@ -356,8 +354,10 @@ impl Terminal {
         if typed_to.args != now.args {
             return true;
         }
-        let is_same_prompt = is_prompt(&line, prompt);
-        if has_line_editor { edits && (*interrupted || is_same_prompt) } else { is_same_prompt }
+        // Not every shell begins a new line after the echo of a Ctrl-C.
+        let line = line.rsplit_once("^C").filter(|_| *interrupted).map_or(line.as_str(), |(_, line)| line);
+        let is_same_prompt = is_prompt(line, prompt);
+        if *pasted { edits && (*interrupted || is_same_prompt) } else { is_same_prompt }
     }
 
     /// Gives such a command up: it has ended, and nobody knows how.

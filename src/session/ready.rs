@@ -9,7 +9,7 @@ use super::commands::{TypedTo, Way};
 use super::evidence::Phase;
 use super::ground::{carries_shell, interactive_shell};
 use super::sentinel::Form;
-use super::terminal::{Pasteless, Terminal, TypedText};
+use super::terminal::{Reader, Terminal, TypedText};
 use super::{Session, Writer};
 use crate::error::{Busy, Error, Result};
 use crate::ids::CommandId;
@@ -82,7 +82,7 @@ impl Session {
                     }
                 }
                 ground => {
-                    self.note_pasteless(&ground);
+                    self.note_reader(&ground);
                     return Ok(ground);
                 }
             }
@@ -90,12 +90,12 @@ impl Session {
     }
 
     /// Who has been waited for to ask for pastes is not waited for again.
-    fn note_pasteless(&self, ground: &Ground) {
+    fn note_reader(&self, ground: &Ground) {
         let Ground::Shell { typed_to: Some(typed_to), .. } = ground else { return };
-        let canonical = self.shared.control.is_canonical();
+        let reader = if self.shared.control.is_canonical() { Reader::Plain } else { Reader::Edits };
         let mut terminal = self.shared.lock();
         if !terminal.emulator.modes().bracketed_paste {
-            terminal.note_pasteless(Pasteless { group: typed_to.group, canonical });
+            terminal.note_reader(typed_to.group, reader);
         }
     }
 
@@ -156,7 +156,7 @@ impl Session {
                 Some(Phase::Prompt) if has_pending && waited < START_PATIENCE => Some(START_PATIENCE),
                 Some(Phase::Prompt) if terminal.typed == TypedText::Edited => return Ground::EditedLine,
                 Some(Phase::Prompt) if takes_paste => return Ground::Prompt,
-                Some(Phase::Prompt) if terminal.pasteless(own).is_some() => None,
+                Some(Phase::Prompt) if matches!(terminal.reader(own), Some(Reader::Edits | Reader::Plain)) => None,
                 Some(Phase::Prompt) => Some(PASTE_PATIENCE),
                 // A line editor that reads in silence: an old bash, or another shell that the start-up files began.
                 Some(Phase::Starting) if takes_paste => {
@@ -297,14 +297,17 @@ fn patience_with(terminal: &mut Terminal, name: &str, group: u32, canonical: boo
     if terminal.emulator.modes().bracketed_paste {
         return Duration::ZERO;
     }
-    let edits = matches!(name, "bash" | "zsh" | "fish");
-    match terminal.pasteless(group) {
-        // A line editor has the terminal.
-        Some(_) if edits && !canonical => Duration::ZERO,
-        None if edits && !canonical && !terminal.has_line_editor => PASTE_PATIENCE,
+    let reader = match name {
+        "bash" | "zsh" | "fish" => terminal.reader(group),
+        _ => Some(Reader::Plain),
+    };
+    match reader {
         // Its line editor does not have the terminal yet.
-        None | Some(Pasteless { canonical: false, .. }) if edits => PROMPT_PATIENCE,
+        Some(Reader::Pastes) => PROMPT_PATIENCE,
+        None | Some(Reader::Edits) if canonical => PROMPT_PATIENCE,
+        // What it will be known by when it reads again is its prompt.
         _ if terminal.line_before_cursor().trim().is_empty() => PLAIN_PATIENCE,
-        _ => Duration::ZERO,
+        None => PASTE_PATIENCE,
+        Some(Reader::Edits | Reader::Plain) => Duration::ZERO,
     }
 }

@@ -118,13 +118,19 @@ impl Session {
         let cwd = self.directory().map(|path| path.display().to_string());
         let (id, bytes) = {
             let mut terminal = self.shared.lock();
+            let takes_paste = terminal.emulator.modes().bracketed_paste;
             let way = match ground {
                 Ground::Shell { typed_to, .. } => Way::Sentinel {
                     sentinel: sentinel.clone(),
                     typed_to: typed_to.clone(),
                     prompt: terminal.line_before_cursor(),
+                    pasted: takes_paste && !is_plain(typed_to.as_ref()),
                 },
                 _ => Way::Integration,
+            };
+            let enter = match way {
+                Way::Sentinel { pasted: false, .. } => self.enter(),
+                _ => Enter::Paste,
             };
             let id = terminal.commands.begin(command, cwd, way);
             if let Some(command) = terminal.commands.get_mut(id) {
@@ -135,12 +141,8 @@ impl Session {
             // Ctrl-U takes back what stands on a line, in a line editor and in the system's own.
             bytes.extend((terminal.typed != TypedText::None).then_some(0x15));
             bytes.extend(match ground {
-                Ground::Shell { form, typed_to } => {
-                    let edits = terminal.emulator.modes().bracketed_paste && !is_plain(typed_to.as_ref());
-                    let enter = if edits { Enter::Paste } else { self.enter() };
-                    typed(&sentinel.typed(*form, command), enter)
-                }
-                _ => typed(command, Enter::Paste),
+                Ground::Shell { form, .. } => typed(&sentinel.typed(*form, command), enter),
+                _ => typed(command, enter),
             });
             terminal.typed = TypedText::None;
             if let Some(shell) = &mut terminal.shell {

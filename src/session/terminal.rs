@@ -56,16 +56,18 @@ pub(super) enum TypedText {
     Edited,
 }
 
-/// How many shells inside each other are known to ask for no pastes.
-const PASTELESS: usize = 8;
+/// Of how many who had the terminal it is known how they read.
+const READERS: usize = 8;
 
-/// A shell that was waited for to ask for pastes, in vain.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Pasteless {
-    /// Its process group.
-    pub(super) group: u32,
-    /// It has no line editor at all, as far as the terminal's mode tells.
-    pub(super) canonical: bool,
+/// How a shell reads, as far as it was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reader {
+    /// It asks for pastes.
+    Pastes,
+    /// It was waited for to ask for pastes, in vain; its line editor had the terminal.
+    Edits,
+    /// The same, and nobody edited.
+    Plain,
 }
 
 /// The state of a session that its output determines.
@@ -82,10 +84,8 @@ pub(super) struct Terminal {
     pub(super) last_output: Instant,
     /// What somebody may have left on the line.
     pub(super) typed: TypedText,
-    /// A line editor with bracketed paste was seen.
-    pub(super) has_line_editor: bool,
-    /// Shells that ask for no pastes, at most as many as are kept, newest last.
-    pasteless: Vec<Pasteless>,
+    /// How those read who had the terminal, by process group, newest last; at most `READERS`.
+    readers: Vec<(u32, Reader)>,
     pub(super) redactor: Arc<Redactor>,
     /// A recording of it.
     pub(super) tapped: Option<Tapped>,
@@ -123,8 +123,7 @@ impl Terminal {
             last_activity: SystemTime::now(),
             last_output: now,
             typed: TypedText::None,
-            has_line_editor: false,
-            pasteless: Vec::new(),
+            readers: Vec::new(),
             redactor: Arc::new(redactor),
             tapped: None,
             was_resized: false,
@@ -135,21 +134,17 @@ impl Terminal {
         }
     }
 
-    /// What is known of the pastes of a shell, where it asks for none.
-    pub(super) fn pasteless(&self, group: u32) -> Option<Pasteless> {
-        self.pasteless.iter().find(|shell| shell.group == group).copied()
+    /// How a process group reads, where that was seen.
+    pub(super) fn reader(&self, group: u32) -> Option<Reader> {
+        self.readers.iter().find(|(other, _)| *other == group).map(|&(_, reader)| reader)
     }
 
-    pub(super) fn note_pasteless(&mut self, shell: Pasteless) {
-        self.forget_pasteless(shell.group);
-        if self.pasteless.len() == PASTELESS {
-            self.pasteless.remove(0);
+    pub(super) fn note_reader(&mut self, group: u32, reader: Reader) {
+        self.readers.retain(|&(other, _)| other != group);
+        if self.readers.len() == READERS {
+            self.readers.remove(0);
         }
-        self.pasteless.push(shell);
-    }
-
-    pub(super) fn forget_pasteless(&mut self, group: u32) {
-        self.pasteless.retain(|shell| shell.group != group);
+        self.readers.push((group, reader));
     }
 
     /// Takes output of the program.

@@ -11,7 +11,7 @@ use crate::support::desktop::{APP_MODES, AppMode, Desktop};
 use crate::talk::{hard_cases, play_steps, sample_cases};
 
 /// Cases that only rendered text cannot get right, and why.
-const NOT_TO_BE_SEEN: [(&str, &str); 13] = [
+const NOT_TO_BE_SEEN: [(&str, &str); 15] = [
     ("bash-draws-above-its-start", "what is drawn above the echo cannot be told from what stood there"),
     ("bash-left-in-origin", "the next echo is drawn over the screen's first row"),
     ("bash-left-in-scroll-region", "rows that scroll in a part of the screen cannot be followed"),
@@ -22,6 +22,8 @@ const NOT_TO_BE_SEEN: [(&str, &str); 13] = [
     ("bash-exec-ends-it", "a terminal that has ended is not shown any more"),
     ("bash-nested", "nobody tells that the program in front is a shell"),
     ("bash-nested-sh", "nobody tells that the program in front is a shell"),
+    ("bash-nested-sh-interrupted", "nobody tells that the program in front is a shell"),
+    ("bash-nested-without-pastes-interrupted", "nobody tells that the program in front is a shell"),
     ("bash-replaced", "nobody tells that the program in front is a shell"),
     ("bash-pager", "the environment is the desktop's"),
     (
