@@ -13,11 +13,6 @@ use super::output::Stretch;
 use super::terminal::{Ingested, Probe, Reader, Terminal};
 use crate::ids::CommandId;
 
-/// The key that our start-up files of zsh and fish bind to taking an unfinished command back.
-const CANCEL_KEY: &[u8] = b"\x1b[990~";
-/// Ctrl-C. A signal: it overtakes the keys before it and finds the shell wherever that is.
-const INTERRUPT: &[u8] = b"\x03";
-
 /// Where a shell that marks what it does is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -36,7 +31,7 @@ pub(super) enum Phase {
 /// A shell that marks what it does.
 #[derive(Debug)]
 pub(super) struct MarkedShell {
-    program: IntegratedShell,
+    pub(super) program: IntegratedShell,
     /// Carried by its marks and known to nobody else.
     secret: String,
     pub(super) phase: Phase,
@@ -392,14 +387,6 @@ impl MarkedShell {
     /// It marks the end of `exit` too; only the next prompt tells that it goes on.
     fn ends_before_exit(&self) -> bool {
         self.program == IntegratedShell::Fish
-    }
-
-    /// What takes an unfinished command back, each tried when the one before came to nothing.
-    pub(super) fn cancelling(&self) -> &'static [&'static [u8]] {
-        match self.program {
-            IntegratedShell::Bash => &[INTERRUPT],
-            IntegratedShell::Zsh | IntegratedShell::Fish => &[CANCEL_KEY, INTERRUPT],
-        }
     }
 
     /// A command is about to be typed.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::commands::{TypedTo, Way};
 use super::evidence::Phase;
 use super::ground::{carries_shell, interactive_shell};
+use super::integration::INTERRUPT;
 use super::sentinel::Form;
 use super::terminal::{Reader, Terminal, TypedText};
 use super::{Session, Writer};
@@ -141,7 +142,7 @@ impl Session {
                 shell.has_typed_ahead = true;
             }
         }
-        self.write_as(Writer::Talk, b"\x03").await.map(drop)
+        self.write_as(Writer::Talk, INTERRUPT).await.map(drop)
     }
 
     /// Who may be typed at, after having waited for some time.

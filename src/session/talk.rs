@@ -10,7 +10,8 @@ use kpty_emulator::{Buffer, Mode, Request};
 use tokio::sync::watch;
 
 use super::commands::{Evidence, TypedTo, Way};
-use super::evidence::{MarkedShell, Phase};
+use super::evidence::Phase;
+use super::integration::INTERRUPT;
 use super::output::Output;
 use super::ready::Ground;
 use super::sentinel::{Form, Sentinel};
@@ -279,7 +280,7 @@ impl Session {
     /// Takes a command back that the shell found unfinished.
     async fn cancel_incomplete(&self, id: CommandId, news: &mut watch::Receiver<u64>) -> Error {
         let partial_output = self.shared.lock().output_before_continuation(id, PARTIAL_CHARS);
-        let ways = self.shared.lock().shell.as_ref().map_or(&[] as &[_], MarkedShell::cancelling);
+        let ways = self.shared.lock().shell.as_ref().map_or(&[] as &[_], |shell| shell.program.cancelling());
         for keys in ways {
             if let Some(shell) = &mut self.shared.lock().shell
                 && shell.pending == Some(id)
@@ -326,7 +327,7 @@ impl Session {
         let interrupted = request.on_timeout == OnTimeout::Interrupt;
         if interrupted {
             // Its failure is told by what follows: the command is still there.
-            let _ = self.write(b"\x03").await;
+            let _ = self.write(INTERRUPT).await;
             let _ = tokio::time::timeout(CANCEL_PATIENCE, self.until(id, news, |command| command.end.is_some())).await;
         }
         let foreground = self.foreground().and_then(|foreground| foreground.program).map(|program| program.name);

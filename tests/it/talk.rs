@@ -162,8 +162,11 @@ pub(crate) async fn play_steps(session: &dyn Source, case: &Value) -> Result<(),
 
 /// Plays all cases of a file.
 async fn play_all(text: &str, integration: Integration) {
-    let cases = text.lines().map(|line| serde_json::from_str(line).expect("a case is JSON")).collect();
-    play_cases(cases, Bench::new(), integration).await;
+    play_cases(cases_of(text), Bench::new(), integration).await;
+}
+
+fn cases_of(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).expect("a case is JSON")).collect()
 }
 
 /// Plays cases, a few at a time.
@@ -219,12 +222,12 @@ async fn hard_cases_are_right_without_start_up_files() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hard_cases_of_bash_are_right_where_it_asks_for_no_pastes() {
     for integration in [Integration::Auto, Integration::Off] {
-        let cases = hard_cases();
-        let cases = cases.lines().map(|line| serde_json::from_str::<Value>(line).expect("a case is JSON"));
+        let mut cases = cases_of(&hard_cases());
+        cases.retain(|case| case["shell"] == "/bin/bash");
         let bench = Bench::new();
         let settings = bench.home.path().join(".inputrc");
         std::fs::write(settings, "set enable-bracketed-paste off\n").expect("a file");
-        play_cases(cases.filter(|case| case["shell"] == "/bin/bash").collect(), bench, integration).await;
+        play_cases(cases, bench, integration).await;
     }
 }
 

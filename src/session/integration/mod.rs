@@ -20,6 +20,12 @@ const BASH: &str = include_str!("bash.sh");
 const ZSH: &str = include_str!("zsh.zsh");
 const FISH: &str = include_str!("fish.fish");
 
+/// Ctrl-C. A signal: it overtakes the keys before it and finds the shell wherever that is.
+pub(super) const INTERRUPT: &[u8] = b"\x03";
+
+/// What the start-up files of zsh and fish bind to taking an unfinished command back.
+const CANCEL_KEY: &[u8] = b"\x1b[990~";
+
 /// What an interactive bash reads by itself; it is silent about a missing file.
 const BASH_USER_FILES: &str = r"if [[ -r ~/.bashrc ]]; then \builtin . ~/.bashrc; fi";
 
@@ -58,6 +64,14 @@ impl IntegratedShell {
             "zsh" => Some(Self::Zsh),
             "fish" => Some(Self::Fish),
             _ => None,
+        }
+    }
+
+    /// What takes an unfinished command back, each tried when the one before came to nothing.
+    pub(super) fn cancelling(self) -> &'static [&'static [u8]] {
+        match self {
+            Self::Bash => &[INTERRUPT],
+            Self::Zsh | Self::Fish => &[CANCEL_KEY, INTERRUPT],
         }
     }
 }
