@@ -4,7 +4,8 @@ use alacritty_terminal::index::Point;
 use alacritty_terminal::term::TermMode;
 use alacritty_terminal::vte::ansi::{Attr, CursorShape, CursorStyle, Handler, TabulationClearMode};
 
-use super::edit::Erase;
+use super::cells::PROTECTED;
+use super::edit::{Erase, Protection};
 use super::machine::Machine;
 use super::sgr;
 use crate::keyboard::Apply;
@@ -62,6 +63,8 @@ impl Machine {
             ([], b'g') => self.clear_tabs(sequence.param_or(0, 0)),
             ([b'?'], b'W') if sequence.param_or(0, 0) == 5 => self.reset_tab_stops(),
             ([], b'r') => self.set_margins(sequence),
+            ([b'?'], b's') => sequence.params().for_each(|mode| self.save_private_mode(mode)),
+            ([b'?'], b'r') => sequence.params().for_each(|mode| self.restore_private_mode(mode)),
             ([], b's') => self.save_cursor(),
             ([], b'u') => self.restore_cursor(),
             ([], b'h') => sequence.params().for_each(|mode| self.set_mode(mode)),
@@ -69,7 +72,7 @@ impl Machine {
             ([b'?'], b'h') => sequence.params().for_each(|mode| self.set_private_mode(mode)),
             ([b'?'], b'l') => sequence.params().for_each(|mode| self.unset_private_mode(mode)),
             ([b' '], b'q') => self.set_cursor_style(sequence.param_or(0, 0)),
-            ([b'"'], b'q') => self.protect(sequence.param_or(0, 0) == 1),
+            ([b'"'], b'q') => self.protect(sequence.param_or(0, 0) == 1, Protection::Selective),
             ([b'!'], b'p') => self.soft_reset(),
             ([b'>'], b'u') => self.keyboard().push(sequence.param_or(0, 0)),
             ([b'<'], b'u') => self.keyboard().pop(count),
@@ -86,7 +89,7 @@ impl Machine {
             let resets = attribute == Attr::Reset;
             self.term.terminal_attribute(attribute);
             if resets && self.protecting {
-                self.protect(true);
+                self.cursor().template.flags.insert(PROTECTED);
             }
         });
     }
@@ -110,11 +113,11 @@ impl Machine {
         }
     }
 
-    /// REP: the character must come directly before; `Term` repeats whatever was printed last.
+    /// REP: the character must come directly before; `Term` repeats whatever was printed last. More than fills the screen
+    /// is not repeated: eight bytes could ask for 65,535 characters again and again.
     fn repeat(&mut self, repeatable: Option<(char, Point)>, count: usize) {
         if let Some((c, _)) = repeatable {
-            // In runs: eight bytes can ask for 65,535 characters.
-            let mut left = count;
+            let mut left = count.min(self.cols() * self.rows());
             while left > 0 {
                 let now = left.min(REPEAT_RUN);
                 match u8::try_from(c).ok().filter(u8::is_ascii) {

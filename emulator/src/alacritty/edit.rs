@@ -19,10 +19,20 @@ use crate::screen::Buffer;
 /// Which cells an erase spares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Erase {
-    /// None (ED, EL).
+    /// None (ED, EL), except what SPA guards.
     All,
     /// Those that DECSCA protects (DECSED, DECSEL).
     Unprotected,
+}
+
+/// Which erases spare protected cells. A cell has one mark for both kinds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Protection {
+    /// The selective ones: DECSCA protects.
+    #[default]
+    Selective,
+    /// The ordinary ones: SPA and EPA guard an area.
+    Guarded,
 }
 
 impl Machine {
@@ -42,7 +52,7 @@ impl Machine {
 
     /// ED 2: the whole screen. On the main screen its text moves into the history instead of being lost.
     pub(super) fn erase_screen(&mut self, kind: Erase) {
-        if self.buffer() == Buffer::Alternate || kind == Erase::Unprotected {
+        if self.buffer() == Buffer::Alternate || kind == Erase::Unprotected || self.spares_protected(kind) {
             self.erase_rows(0..self.rows(), kind);
             return;
         }
@@ -185,7 +195,13 @@ impl Machine {
         }
     }
 
+    /// Protected cells stay in an erase of this kind.
+    fn spares_protected(&self, kind: Erase) -> bool {
+        (kind == Erase::Unprotected) == (self.protection == Protection::Selective)
+    }
+
     fn erase_cells(&mut self, row: usize, range: Range<usize>, kind: Erase) {
+        let spares = self.spares_protected(kind);
         if range.start == 0 && kind == Erase::All && range.end == self.cols() {
             self.end_wrap_into(row);
         }
@@ -194,7 +210,7 @@ impl Machine {
         clear_half(cells, range.start);
         clear_half(cells, range.end);
         for cell in &mut cells[Column(range.start)..Column(range.end)] {
-            if kind == Erase::All || !cell.flags.contains(PROTECTED) {
+            if !(spares && cell.flags.contains(PROTECTED)) {
                 *cell = blank.clone();
             }
         }

@@ -13,6 +13,7 @@ use alacritty_terminal::term::{Config, Term, TermMode};
 use alacritty_terminal::vte::ansi::{CharsetIndex, Handler, StandardCharset};
 
 use super::cells::PROTECTED;
+use super::edit::Protection;
 use super::occupancy::Occupancy;
 use super::saved::SavedCursor;
 use crate::engine::Limits;
@@ -45,10 +46,18 @@ pub(super) struct Machine {
     pub(super) charset: CharsetIndex,
     /// The character that REP repeats, and where the cursor was when it had been printed.
     pub(super) repeatable: Option<(char, Point)>,
-    /// DECSCA: what is printed now survives selective erase.
+    /// DECSCA, SPA: what is printed now is protected.
     pub(super) protecting: bool,
-    /// Mode 45: backspace at the left edge goes back over a soft wrap.
+    /// Which erases spare what is protected.
+    pub(super) protection: Protection,
+    /// Mode 45: moving left from the left edge goes back over a soft wrap.
     pub(super) reverse_wrap: bool,
+    /// Mode 1045: moving left from the left edge goes to the row before, whatever it holds.
+    pub(super) reverse_wrap_always: bool,
+    /// Mode 41: a tab with a wrap pending wraps first.
+    pub(super) tab_wraps: bool,
+    /// Private modes that XTSAVE saved, with their state.
+    pub(super) saved_modes: Vec<(u16, bool)>,
     /// A synchronized update began: the parser is to stop here.
     pub(super) sync_begun: bool,
     /// The bytes of a synchronized update are being shown: a nested begin does not stop them.
@@ -61,6 +70,8 @@ pub(super) struct Machine {
     pub(super) occupancy: Occupancy,
     /// Bells rung so far.
     pub(super) bells: u64,
+    /// The alternate screen as mode 47 left it.
+    pub(super) kept_alternate: Option<Grid<Cell>>,
     /// The alternate screen while the main one is looked at behind it.
     pub(super) set_aside: Option<Grid<Cell>>,
 }
@@ -98,7 +109,12 @@ impl Machine {
             charset: CharsetIndex::G0,
             repeatable: None,
             protecting: false,
+            protection: Protection::default(),
             reverse_wrap: false,
+            reverse_wrap_always: false,
+            tab_wraps: false,
+            saved_modes: Vec::new(),
+            kept_alternate: None,
             sync_begun: false,
             showing_sync: false,
             epoch: 0,
@@ -193,7 +209,12 @@ impl Machine {
         self.keyboards = Default::default();
         self.titles = Titles::default();
         self.protecting = false;
+        self.protection = Protection::default();
         self.reverse_wrap = false;
+        self.reverse_wrap_always = false;
+        self.tab_wraps = false;
+        self.saved_modes.clear();
+        self.kept_alternate = None;
     }
 
     /// DECSTR: modes, margins and attributes as new; the text stays.
@@ -210,15 +231,18 @@ impl Machine {
             self.term.configure_charset(index, StandardCharset::Ascii);
         }
         self.select_charset(CharsetIndex::G0);
-        self.protect(false);
+        self.protect(false, Protection::default());
+        self.reverse_wrap = false;
+        self.reverse_wrap_always = false;
         self.set_region(0, self.rows());
         let buffer = self.buffer() as usize;
         self.saved[buffer] = None;
     }
 
-    /// DECSCA.
-    pub(super) fn protect(&mut self, protecting: bool) {
+    /// DECSCA, SPA and EPA. The last of them decides which erases spare what is protected, as in xterm.
+    pub(super) fn protect(&mut self, protecting: bool, protection: Protection) {
         self.protecting = protecting;
+        self.protection = protection;
         self.cursor().template.flags.set(PROTECTED, protecting);
     }
 
@@ -267,7 +291,7 @@ impl Sink for Machine {
         match byte {
             b'\r' => self.carriage_return(),
             b'\n' => self.line_feed(),
-            0x08 => self.backspace(),
+            0x08 => self.cursor_left(1),
             b'\t' => self.tab_forward(1),
             0x0b | 0x0c => self.vertical_tab(),
             0x07 => self.bells += 1,
@@ -289,6 +313,8 @@ impl Sink for Machine {
             }
             ([], b'M') => self.reverse_index(),
             ([], b'H') => self.term.set_horizontal_tabstop(),
+            ([], b'V') => self.protect(true, Protection::Guarded),
+            ([], b'W') => self.protect(false, Protection::Guarded),
             ([], b'Z') => {
                 self.answers.asked(2);
                 self.answers.give(reply::IDENTIFY);

@@ -27,6 +27,7 @@ const PRIVATE_MODES: [(u16, NamedPrivateMode, TermMode); 13] = [
 const UNKNOWN: u8 = 0;
 const SET: u8 = 1;
 const RESET: u8 = 2;
+const ALWAYS_RESET: u8 = 4;
 
 impl Machine {
     pub(super) fn set_mode(&mut self, mode: u16) {
@@ -45,11 +46,15 @@ impl Machine {
         match mode {
             3 => self.change_column_mode(),
             12 => self.term.set_private_mode(NamedPrivateMode::BlinkingCursor.into()),
+            41 => self.tab_wraps = true,
             45 => self.reverse_wrap = true,
             47 | 1047 => self.enter_alternate(),
+            66 => self.term.set_keypad_application_mode(),
+            1045 => self.reverse_wrap_always = true,
             1048 => self.save_cursor(),
             1049 if self.buffer() == Buffer::Main => {
                 self.save_cursor();
+                self.kept_alternate = None;
                 self.enter_alternate();
             }
             2026 => self.sync_begun = !self.showing_sync,
@@ -65,11 +70,15 @@ impl Machine {
         match mode {
             3 => self.change_column_mode(),
             12 => self.term.unset_private_mode(NamedPrivateMode::BlinkingCursor.into()),
+            41 => self.tab_wraps = false,
             45 => self.reverse_wrap = false,
-            47 | 1047 => self.leave_alternate(),
+            47 => self.leave_alternate(true),
+            1047 => self.leave_alternate(false),
+            66 => self.term.unset_keypad_application_mode(),
+            1045 => self.reverse_wrap_always = false,
             1048 => self.restore_cursor(),
             1049 if self.buffer() == Buffer::Alternate => {
-                self.leave_alternate();
+                self.leave_alternate(false);
                 self.restore_cursor_with_wrap();
             }
             _ => {
@@ -91,10 +100,32 @@ impl Machine {
         self.forget_occupancy(0..self.rows());
     }
 
+    /// XTSAVE: remembers the state of a private mode, one for each mode.
+    pub(super) fn save_private_mode(&mut self, mode: u16) {
+        let is_set = match self.private_mode_state(mode) {
+            SET => true,
+            RESET => false,
+            _ => return,
+        };
+        self.saved_modes.retain(|(saved, _)| *saved != mode);
+        self.saved_modes.push((mode, is_set));
+    }
+
+    /// XTRESTORE: a mode that is as it was saved is not set again, for some have effects.
+    pub(super) fn restore_private_mode(&mut self, mode: u16) {
+        let saved = self.saved_modes.iter().find(|(saved, _)| *saved == mode);
+        let Some(&(_, is_set)) = saved.filter(|(_, is_set)| self.private_mode_state(mode) != state(*is_set)) else {
+            return;
+        };
+        if is_set { self.set_private_mode(mode) } else { self.unset_private_mode(mode) }
+    }
+
     /// DECRQM.
     pub(super) fn mode_state(&self, mode: u16) -> u8 {
         match mode {
             4 => state(self.has_mode(TermMode::INSERT)),
+            // Guarded transfer, editing extent and the like: block-mode functions that no terminal of this kind has.
+            1 | 5 | 7 | 10 | 11 | 13..=19 => ALWAYS_RESET,
             20 => state(self.has_mode(TermMode::LINE_FEED_NEW_LINE)),
             _ => UNKNOWN,
         }
@@ -104,11 +135,13 @@ impl Machine {
     pub(super) fn private_mode_state(&self, mode: u16) -> u8 {
         match mode {
             12 => state(self.term.cursor_style().blinking),
+            41 => state(self.tab_wraps),
             45 => state(self.reverse_wrap),
+            1045 => state(self.reverse_wrap_always),
             47 | 1047 | 1049 => state(self.buffer() == Buffer::Alternate),
             66 => state(self.has_mode(TermMode::APP_KEYPAD)),
-            // Asked inside an update, this is answered when the update is shown.
-            2026 => RESET,
+            // What is asked inside an update is answered when its bytes are shown.
+            2026 => state(self.showing_sync),
             _ => private_mode(mode).map_or(UNKNOWN, |(_, _, flag)| state(self.has_mode(flag))),
         }
     }

@@ -3,7 +3,7 @@
 //! `Term` ignores the margins in relative moves, adds the origin twice in CHA, restores a pending wrap with
 //! the cursor and forgets origin mode, and knows one way to the alternate screen of three.
 
-use alacritty_terminal::grid::Cursor;
+use alacritty_terminal::grid::{Cursor, Dimensions, Grid};
 use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::TermMode;
 use alacritty_terminal::term::cell::Cell;
@@ -40,9 +40,41 @@ impl Machine {
         self.place_cursor(self.row(), self.col() + count);
     }
 
-    /// CUB.
+    /// CUB, BS. In the modes 45 and 1045 also back over the left edge, and a pending wrap counts as a column.
     pub(super) fn cursor_left(&mut self, count: usize) {
-        self.place_cursor(self.row(), self.col().saturating_sub(count));
+        let (row, col) = (self.row(), self.col());
+        if (self.reverse_wrap || self.reverse_wrap_always) && self.has_mode(TermMode::LINE_WRAP) {
+            let left = count - usize::from(self.cursor().input_needs_wrap);
+            return self.move_back(left);
+        }
+        self.place_cursor(row, col.saturating_sub(count));
+    }
+
+    /// Moves left by so many columns, from the start of a row to the end of the one before as far as the modes allow.
+    fn move_back(&mut self, count: usize) {
+        let (mut row, mut col, mut left) = (self.row(), self.col(), count);
+        // Bounded: what would lead more than once around the screen is cut short.
+        for _ in 0..=self.rows() {
+            let step = left.min(col);
+            (col, left) = (col - step, left - step);
+            match self.row_before(row) {
+                Some(before) if left > 0 => (row, col, left) = (before, self.cols() - 1, left - 1),
+                _ => break,
+            }
+        }
+        self.place_cursor(row, col);
+    }
+
+    /// The row that moving left from the start of a row leads to.
+    fn row_before(&self, row: usize) -> Option<usize> {
+        if self.reverse_wrap_always {
+            return Some(match row {
+                row if row == self.region.start => self.region.end - 1,
+                0 => self.rows() - 1,
+                row => row - 1,
+            });
+        }
+        (row > self.region.start && self.wraps_into(row)).then(|| row - 1)
     }
 
     /// CHA, HPA: the row stays, also in origin mode.
@@ -50,23 +82,15 @@ impl Machine {
         self.place_cursor(self.row(), col);
     }
 
-    /// BS; in mode 45 back over a soft wrap.
-    pub(super) fn backspace(&mut self) {
-        let (row, col) = (self.row(), self.col());
-        if col > 0 {
-            self.place_cursor(row, col - 1);
-        } else if self.reverse_wrap && row > self.region.start && self.wraps_into(row) {
-            self.place_cursor(row - 1, self.cols() - 1);
-        }
-        self.cursor().input_needs_wrap = false;
-    }
-
     fn wraps_into(&self, row: usize) -> bool {
         cells::is_wrapped(&self.term.grid()[Line(row as i32 - 1)])
     }
 
-    /// HT, CHT. A pending wrap stays pending: there is no stop beyond the edge.
+    /// HT, CHT. A pending wrap stays pending: there is no stop beyond the edge. In mode 41 the row is wrapped first.
     pub(super) fn tab_forward(&mut self, count: u16) {
+        if self.tab_wraps && self.cursor().input_needs_wrap {
+            self.wrap();
+        }
         self.term.move_forward_tabs(count);
     }
 
@@ -139,17 +163,28 @@ impl Machine {
         self.term.set_active_charset(charset);
     }
 
-    /// To the alternate screen, which is empty then; the cursor comes along.
+    /// To the alternate screen, which is empty then or as mode 47 left it; the cursor comes along.
     pub(super) fn enter_alternate(&mut self) {
         if self.buffer() == Buffer::Main {
             self.term.swap_alt();
+            let (cols, rows) = (self.cols(), self.rows());
+            let same_size = |grid: &Grid<Cell>| grid.columns() == cols && grid.screen_lines() == rows;
+            if let Some(kept) = self.kept_alternate.take().filter(same_size) {
+                let cursor = self.cursor().clone();
+                *self.term.grid_mut() = kept;
+                *self.cursor() = cursor;
+            }
         }
     }
 
-    /// Back to the main screen; the cursor comes along.
-    pub(super) fn leave_alternate(&mut self) {
+    /// Back to the main screen; the cursor comes along. What is on the alternate one may be kept for the next time.
+    pub(super) fn leave_alternate(&mut self, keep: bool) {
         if self.buffer() == Buffer::Alternate {
             let cursor = self.cursor().clone();
+            if keep {
+                let stand_in = Grid::new(self.rows(), self.cols(), 0);
+                self.kept_alternate = Some(std::mem::replace(self.term.grid_mut(), stand_in));
+            }
             self.term.swap_alt();
             *self.cursor() = cursor;
         }

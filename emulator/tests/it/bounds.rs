@@ -21,6 +21,13 @@ fn the_smallest_and_the_largest_terminal_work() {
 }
 
 #[test]
+fn a_character_is_repeated_no_more_than_fills_the_screen() {
+    let mut emulator = fed(10, 3, "a\x1b[65535b");
+    assert_eq!(rows(&mut emulator), ["a".repeat(10), "a".repeat(10), "a".to_owned()]);
+    assert_eq!(emulator.rows_before_screen(), 1);
+}
+
+#[test]
 fn titles_are_bounded() {
     let mut emulator = terminal(10, 2);
     feed(&mut emulator, format!("\x1b]2;{}\x07", "t".repeat(100_000)));

@@ -57,6 +57,22 @@ const DEFECTS: &[Case] = &[
         "abc\r\u{301}",
         &["ab\u{301}", "c"],
     ),
+    ("mode 45 counts a pending wrap as a column", (4, 2), "\x1b[?45habcd\x08x", &["abcx"]),
+    ("mode 45 goes back over a soft wrap with CUB", (4, 2), "\x1b[?45habcdef\x1b[4Dx", &["abxd", "ef"]),
+    ("mode 1045 goes back to any row", (4, 2), "\x1b[?1045hab\r\n\x08x", &["ab x"]),
+    (
+        "mode 1045 goes from the top margin to the bottom one",
+        (4, 4),
+        "\x1b[?1045h\x1b[2;3r\x1b[2H\x08x",
+        &["", "", "   x"],
+    ),
+    ("mode 41 wraps before a tab", (10, 2), "\x1b[?41h0123456789\tx", &["0123456789", "        x"]),
+    ("mode 47 keeps what was drawn", (6, 2), "m\x1b[?47hab\x1b[?47l\x1b[?47hc", &[" abc"]),
+    ("mode 1047 clears on the way back", (6, 2), "\x1b[?47hab\x1b[?1047l\x1b[?47hc", &["  c"]),
+    ("SPA guards from ED", (4, 1), "a\x1bVb\x1bWc\x1b[2J", &[" b"]),
+    ("SPA guards from EL", (4, 1), "a\x1bVb\x1bWc\x1b[2K", &[" b"]),
+    ("SPA guards from ECH", (4, 1), "a\x1bVb\x1bWc\x1b[H\x1b[9X", &[" b"]),
+    ("SPA does not guard from DECSED", (4, 1), "a\x1bVb\x1bWc\x1b[?2J", &[]),
     ("mode 45 goes back over a soft wrap", (4, 2), "\x1b[?45habcdef\x08\x08\x08x", &["abcx", "ef"]),
     (
         "the gap before a wide character does not move with the cells",
@@ -69,6 +85,9 @@ const DEFECTS: &[Case] = &[
 
 /// Beside each defect, what was right and must stay so.
 const AROUND: &[Case] = &[
+    ("mode 45 stops at the start of the line", (4, 2), "\x1b[?45hab\r\ncd\x1b[9Dx", &["ab", "xd"]),
+    ("mode 45 needs wrapping", (4, 2), "\x1b[?45habcdef\x1b[?7l\x1b[9Dx", &["abcd", "xf"]),
+    ("mode 1049 clears on the way in", (6, 2), "\x1b[?47hab\x1b[?47l\x1b[?1049hc", &["  c"]),
     ("ED 1 on the first row clears up to the cursor", (10, 2), "abcdef\x1b[1;3H\x1b[1J", &["   def"]),
     ("DCH deletes and closes the gap", (10, 1), "abcdefgh\x1b[1;2H\x1b[3P", &["aefgh"]),
     ("ICH past the end keeps what is left of the cursor", (10, 1), "abcdefgh\x1b[1;5H\x1b[99@", &["abcd"]),

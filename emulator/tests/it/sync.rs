@@ -57,6 +57,14 @@ fn a_read_that_must_be_current_flushes() {
 }
 
 #[test]
+fn a_question_about_the_mode_is_answered_for_its_place_in_the_stream() {
+    let mut emulator = terminal(20, 2);
+    let query = "\x1b[?2026$p";
+    let replies = feed(&mut emulator, format!("{query}\x1b[?2026h{query}\x1b[?2026l{query}"));
+    assert_eq!(String::from_utf8_lossy(&replies), "\x1b[?2026;2$y\x1b[?2026;1$y\x1b[?2026;2$y");
+}
+
+#[test]
 fn an_update_without_end_is_bounded() {
     let mut emulator = terminal(20, 2);
     feed(&mut emulator, b"\x1b[?2026h");
