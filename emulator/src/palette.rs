@@ -46,7 +46,8 @@ pub(crate) fn parse_index(text: &[u8]) -> Option<u8> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// A colour written as `rgb:r/g/b` or `#rgb`, with one to four hexadecimal digits each.
+/// A colour written as `rgb:r/g/b` or `#rgb`, with one to four hexadecimal digits each. In the second form the digits are
+/// the leading ones of a longer number, as in X: `#fff` is not quite white.
 pub(crate) fn parse_color(spec: &[u8]) -> Option<(u8, u8, u8)> {
     let spec = std::str::from_utf8(spec).ok()?;
     if let Some(spec) = spec.strip_prefix("rgb:") {
@@ -59,15 +60,26 @@ pub(crate) fn parse_color(spec: &[u8]) -> Option<(u8, u8, u8)> {
     if !digits.is_ascii() || each == 0 || each > 4 || digits.len() % 3 != 0 {
         return None;
     }
-    Some((scaled(&digits[..each])?, scaled(&digits[each..2 * each])?, scaled(&digits[2 * each..])?))
+    Some((leading(&digits[..each])?, leading(&digits[each..2 * each])?, leading(&digits[2 * each..])?))
+}
+
+/// One to four hexadecimal digits as a number.
+fn hexadecimal(digits: &str) -> Option<u32> {
+    if !(1..=4).contains(&digits.len()) || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    u32::from_str_radix(digits, 16).ok()
+}
+
+/// One to four hexadecimal digits, the first two of which make a byte.
+fn leading(digits: &str) -> Option<u8> {
+    let value = hexadecimal(digits)? << (4 * (4 - digits.len()));
+    u8::try_from(value >> 8).ok()
 }
 
 /// One to four hexadecimal digits, scaled to a byte.
 fn scaled(digits: &str) -> Option<u8> {
-    if !(1..=4).contains(&digits.len()) || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    let value = u32::from_str_radix(digits, 16).ok()?;
+    let value = hexadecimal(digits)?;
     let max = (1 << (4 * digits.len())) - 1;
     u8::try_from(255 * value / max).ok()
 }
@@ -83,7 +95,9 @@ mod tests {
             ("rgb:f/8/0", Some((255, 136, 0))),
             ("rgb:ffff/8080/0000", Some((255, 128, 0))),
             ("#ff8000", Some((255, 128, 0))),
-            ("#f80", Some((255, 136, 0))),
+            ("#f80", Some((240, 128, 0))),
+            ("#ff0800080", Some((255, 128, 8))),
+            ("#ff0080000800", Some((255, 128, 8))),
             ("rgb:ff/80", None),
             ("rgb:ff/80/00/00", None),
             ("rgb:ff/80/zz", None),

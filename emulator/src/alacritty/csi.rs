@@ -189,7 +189,7 @@ impl Machine {
             ([], b'c', 0) => self.answers.give(reply::PRIMARY_ATTRIBUTES),
             ([b'>'], b'c', 0) => self.answers.give(reply::SECONDARY_ATTRIBUTES),
             ([b'='], b'c', 0) => self.answers.give(reply::TERTIARY_ATTRIBUTES),
-            ([b'>'], b'q', 0) => self.answers.give(reply::VERSION),
+            ([b'>'], b'q', 0) => self.answers.give(reply::version(env!("CARGO_PKG_VERSION")).as_bytes()),
             ([], b'n', 5) => self.answers.give(reply::STATUS_OK),
             ([], b'n', 6) => self.report_cursor(""),
             ([b'?'], b'n', 6) => self.report_cursor("?"),

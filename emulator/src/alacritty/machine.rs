@@ -339,11 +339,13 @@ impl Sink for Machine {
         self.dispatch_osc(payload, end, length);
     }
 
-    fn dcs(&mut self, header: &Sequence, length: usize) {
+    fn dcs(&mut self, header: &Sequence, payload: &[u8], length: usize) {
         self.repeatable = None;
-        if header.intermediates() == b"$" && header.last() == b'q' {
-            self.answers.asked(length);
-            self.answers.give(reply::SETTING_UNKNOWN);
+        self.answers.asked(length);
+        match (header.intermediates(), header.last()) {
+            (b"$", b'q') => self.report_setting(payload),
+            (b"+", b'q') => self.answers.give(reply::CAPABILITY_UNKNOWN),
+            _ => (),
         }
     }
 

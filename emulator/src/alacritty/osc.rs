@@ -40,9 +40,11 @@ impl Machine {
     /// OSC 4: pairs of index and colour or question mark.
     fn palette_colors(&mut self, rest: &[u8], end: StringEnd) {
         let mut parts = rest.split(|&byte| byte == b';');
+        let mut is_first = true;
         while let (Some(index), Some(spec)) = (parts.next(), parts.next()) {
             let Some(index) = palette::parse_index(index) else { continue };
-            self.color(usize::from(index), &format!("4;{index}"), spec, end);
+            self.color(usize::from(index), &format!("4;{index}"), spec, end, is_first);
+            is_first = false;
         }
     }
 
@@ -54,11 +56,13 @@ impl Machine {
                 break;
             }
             let index = NamedColor::Foreground as usize + which;
-            self.color(index, &(10 + which).to_string(), spec, end);
+            self.color(index, &(10 + which).to_string(), spec, end, offset == 0);
         }
     }
 
-    fn color(&mut self, index: usize, name: &str, spec: &[u8], end: StringEnd) {
+    /// Sets or reports one colour. The first of a sequence is paid for by the whole sequence, each further one has a
+    /// budget of its own.
+    fn color(&mut self, index: usize, name: &str, spec: &[u8], end: StringEnd, is_first: bool) {
         if spec == b"?" {
             let Rgb { r, g, b } = self.current_color(index);
             let end = match end {
@@ -66,7 +70,11 @@ impl Machine {
                 StringEnd::StringTerminator => "\x1b\\",
             };
             let answer = format!("\x1b]{name};rgb:{r:02x}{r:02x}/{g:02x}{g:02x}/{b:02x}{b:02x}{end}");
-            self.answers.give(answer.as_bytes());
+            if is_first {
+                self.answers.give(answer.as_bytes());
+            } else {
+                self.answers.give_item(answer.as_bytes());
+            }
         } else if let Some((r, g, b)) = palette::parse_color(spec) {
             self.term.set_color(index, Rgb { r, g, b });
         }

@@ -19,6 +19,8 @@ pub(crate) use self::sequence::{Groups, Sequence};
 pub(crate) const OSC_LIMIT: usize = 1 << 20;
 /// Longest title of `ESC k`. A longer one is text.
 const SCREEN_TITLE_LIMIT: usize = 4096;
+/// Bytes kept of the payload of a device control string: every setting that can be asked for is shorter.
+const DCS_LIMIT: usize = 8;
 /// Characters beyond ASCII that are handed over at a time.
 const TEXT_RUN: usize = 64;
 /// A string buffer larger than this is given back once its string has ended.
@@ -45,8 +47,8 @@ pub(crate) trait Sink {
     fn csi(&mut self, sequence: &Sequence, length: usize);
     /// An operating system command within the bound; the payload is not split.
     fn osc(&mut self, payload: &[u8], end: StringEnd, length: usize);
-    /// A device control string has ended; its payload was thrown away.
-    fn dcs(&mut self, header: &Sequence, length: usize);
+    /// A device control string has ended. `payload` is its start, at most [`DCS_LIMIT`] bytes; the rest was thrown away.
+    fn dcs(&mut self, header: &Sequence, payload: &[u8], length: usize);
     /// The title of `ESC k title ST`.
     fn screen_title(&mut self, title: &[u8]);
     /// Asked after each control sequence: true stops the parser behind it.
@@ -378,20 +380,21 @@ impl Parser {
 
     fn dcs_begin(&mut self, byte: u8) {
         self.sequence.last = byte;
-        self.state = State::DcsPayload;
+        self.begin_string(State::DcsPayload);
     }
 
     fn dcs_payload<S: Sink>(&mut self, sink: &mut S, byte: u8) {
         match byte {
             ESC | 0x9c => {
                 if !self.sequence.overflow {
-                    sink.dcs(&self.sequence, self.length);
+                    sink.dcs(&self.sequence, &self.string, self.length);
                 }
                 self.state = State::Ground;
                 if byte == ESC {
                     self.enter_escape_after_string();
                 }
             }
+            0x20.. => self.put(byte, DCS_LIMIT),
             _ => self.anywhere(sink, byte),
         }
     }

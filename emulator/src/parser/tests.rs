@@ -3,7 +3,7 @@
 use alacritty_terminal::vte;
 use proptest::prelude::*;
 
-use super::{OSC_LIMIT, Parser, Sequence, Sink, StringEnd, decode};
+use super::{DCS_LIMIT, OSC_LIMIT, Parser, Sequence, Sink, StringEnd, decode};
 
 /// What a parser found, in a form that both can produce.
 #[derive(Debug, PartialEq)]
@@ -52,7 +52,8 @@ impl Sink for Ours {
         self.0.push(Found::Osc(payload.to_vec()));
     }
 
-    fn dcs(&mut self, header: &Sequence, _length: usize) {
+    fn dcs(&mut self, header: &Sequence, payload: &[u8], _length: usize) {
+        assert!(payload.len() <= DCS_LIMIT);
         self.0.push(Found::Dcs(groups(header), header.intermediates().to_vec(), header.last()));
     }
 

@@ -10,9 +10,9 @@ fn every_query_is_answered() {
         ("\x1b[c", "\x1b[?62;22c"),
         ("\x1b[0c", "\x1b[?62;22c"),
         ("\x1bZ", "\x1b[?62c"),
-        ("\x1b[>c", "\x1b[>1;100;0c"),
+        ("\x1b[>c", "\x1b[>1;277;0c"),
         ("\x1b[=c", "\x1bP!|00000000\x1b\\"),
-        ("\x1b[>q", "\x1bP>|kpty 0.1\x1b\\"),
+        ("\x1b[>q", concat!("\x1bP>|kpty ", env!("CARGO_PKG_VERSION"), "\x1b\\")),
         ("\x1b[5n", "\x1b[0n"),
         ("\x1b[3;7H\x1b[6n", "\x1b[3;7R"),
         ("\x1b[3;7H\x1b[?6n", "\x1b[?3;7R"),
@@ -34,13 +34,31 @@ fn every_query_is_answered() {
         ("\x1b[?9999$p", "\x1b[?9999;0$y"),
         ("\x1b[4$p", "\x1b[4;2$y"),
         ("\x1b[4h\x1b[4$p", "\x1b[4;1$y"),
+        ("\x1b[1$p", "\x1b[1;4$y"),
+        ("\x1b[?66$p", "\x1b[?66;2$y"),
+        ("\x1b[?66h\x1b[?66$p", "\x1b[?66;1$y"),
+        ("\x1b=\x1b[?66$p", "\x1b[?66;1$y"),
+        ("\x1b=\x1b[?66l\x1b[?66$p", "\x1b[?66;2$y"),
+        ("\x1b[?1045h\x1b[?1045$p", "\x1b[?1045;1$y"),
+        ("\x1b[?41h\x1b[?41$p", "\x1b[?41;1$y"),
         ("\x1b]10;?\x07", "\x1b]10;rgb:e5e5/e5e5/e5e5\x07"),
         ("\x1b]11;?\x1b\\", "\x1b]11;rgb:0000/0000/0000\x1b\\"),
         ("\x1b]4;1;?\x07", "\x1b]4;1;rgb:cdcd/0000/0000\x07"),
         ("\x1b]4;1;#102030\x07\x1b]4;1;?\x07", "\x1b]4;1;rgb:1010/2020/3030\x07"),
         ("\x1b]4;1;#102030\x07\x1b]104;1\x07\x1b]4;1;?\x07", "\x1b]4;1;rgb:cdcd/0000/0000\x07"),
         ("\x1b]11;rgb:ff/ff/ff\x07\x1b]11;?\x07", "\x1b]11;rgb:ffff/ffff/ffff\x07"),
-        ("\x1bP$qm\x1b\\", "\x1bP0$r\x1b\\"),
+        ("\x1bP$qm\x1b\\", "\x1bP1$r0m\x1b\\"),
+        ("\x1b[1;4:3;31;104m\x1bP$qm\x1b\\", "\x1bP1$r0;1;4:3;31;104m\x1b\\"),
+        ("\x1b[38;5;99;48;2;1;2;3;58:5:9m\x1bP$qm\x1b\\", "\x1bP1$r0;38:5:99;48:2::1:2:3;58:5:9m\x1b\\"),
+        ("\x1bP$q q\x1b\\", "\x1bP1$r2 q\x1b\\"),
+        ("\x1b[5 q\x1bP$q q\x1b\\", "\x1bP1$r5 q\x1b\\"),
+        ("\x1bP$qr\x1b\\", "\x1bP1$r1;24r\x1b\\"),
+        ("\x1b[3;7r\x1bP$qr\x1b\\", "\x1bP1$r3;7r\x1b\\"),
+        ("\x1b[1\"q\x1bP$q\"q\x1b\\", "\x1bP1$r1\"q\x1b\\"),
+        ("\x1bP$qz\x1b\\", "\x1bP0$r\x1b\\"),
+        ("\x1bP$q\x1b\\", "\x1bP0$r\x1b\\"),
+        ("\x1bP$qmmmmmmmmmmmmmmm\x1b\\", "\x1bP0$r\x1b\\"),
+        ("\x1bP+q436f\x1b\\", "\x1bP0+r\x1b\\"),
     ] {
         let mut emulator = terminal(80, 24);
         let got = feed(&mut emulator, query);
@@ -76,13 +94,41 @@ fn nothing_the_output_chose_comes_back() {
 #[test]
 fn excess_answers_are_dropped_and_counted() {
     let mut emulator = terminal(80, 24);
-    let query = format!("\x1b]4{}\x07", ";1;?".repeat(15));
+    let query = format!("\x1b]4{}\x07", ";1;?".repeat(1_000));
     let replies = emulator.feed(Duration::ZERO, query.as_bytes());
-    assert!(replies.bytes.len() <= 4 * query.len());
     let each = "\x1b]4;1;rgb:cdcd/0000/0000\x07".len();
     assert_eq!(replies.bytes.len() % each, 0, "only whole answers are given");
-    assert_eq!(replies.bytes.len() / each + replies.dropped as usize, 15);
+    assert_eq!(replies.bytes.len() / each + replies.dropped as usize, 1_000);
     assert!(replies.dropped > 0);
+}
+
+#[test]
+fn a_question_about_several_colours_is_answered_completely() {
+    let mut emulator = terminal(80, 24);
+    let query: String = (0..=255).map(|index| format!(";{index};?")).collect();
+    let replies = emulator.feed(Duration::ZERO, format!("\x1b]4{query}\x07").as_bytes());
+    assert_eq!(replies.dropped, 0);
+    assert_eq!(String::from_utf8_lossy(&replies.bytes).matches("rgb:").count(), 256);
+    let answer = "\x1b]10;rgb:e5e5/e5e5/e5e5\x07\x1b]11;rgb:0000/0000/0000\x07\x1b]12;rgb:e5e5/e5e5/e5e5\x07";
+    assert_eq!(String::from_utf8_lossy(&feed(&mut emulator, "\x1b]10;?;?;?\x07")), answer);
+}
+
+#[test]
+fn saved_modes_are_restored() {
+    for (bytes, mode, expected) in [
+        ("\x1b[?7s\x1b[?7l\x1b[?7r", 7, 1),
+        ("\x1b[?7l\x1b[?7s\x1b[?7h\x1b[?7r", 7, 2),
+        ("\x1b[?7;2004s\x1b[?7l\x1b[?2004h\x1b[?2004;7r", 2004, 2),
+        ("\x1b[?7s\x1b[?7l\x1b[?7s\x1b[?7h\x1b[?7r", 7, 2),
+        ("\x1b[?7l\x1b[?7r", 7, 2),
+        ("\x1b[?9999s\x1b[?9999r", 9999, 0),
+        ("\x1b[?1049s\x1b[?1049h\x1b[?1049r", 1049, 2),
+        ("\x1b[?7s\x1bc\x1b[?7l\x1b[?7r", 7, 2),
+    ] {
+        let mut emulator = terminal(20, 4);
+        let got = feed(&mut emulator, format!("{bytes}\x1b[?{mode}$p"));
+        assert_eq!(String::from_utf8_lossy(&got), format!("\x1b[?{mode};{expected}$y"), "{bytes:?}");
+    }
 }
 
 #[test]
