@@ -23,14 +23,15 @@ impl Machine {
             ([], b'm') => self.select_rendition(sequence),
             ([], b'H' | b'f') => {
                 let col = usize::from(sequence.param_or(1, 1));
-                self.term.goto(count as i32 - 1, col - 1);
+                self.go_to(count - 1, col - 1);
                 // A move that goes nowhere is none to REP.
                 self.repeatable = repeatable.filter(|(_, after)| *after == self.term.grid().cursor.point);
             }
             ([], b'A') => self.cursor_up(count),
             ([], b'B') => self.cursor_down(count),
             ([], b'e') => self.place_cursor(self.row() + count, self.col()),
-            ([], b'C' | b'a') => self.cursor_right(count),
+            ([], b'C') => self.cursor_right(count),
+            ([], b'a') => self.place_cursor(self.row(), self.col() + count),
             ([], b'D') => self.cursor_left(count),
             ([], b'E') => {
                 self.cursor_down(count);
@@ -53,8 +54,8 @@ impl Machine {
             ([], b'M') => self.delete_lines(count),
             ([], b'S') => self.scroll_up(count),
             ([], b'T') => self.scroll_down(count),
-            ([b' '], b'@') => self.delete_columns(0, count),
-            ([b' '], b'A') => self.insert_columns(0, count),
+            ([b' '], b'@') => self.delete_columns(self.columns.start, count),
+            ([b' '], b'A') => self.insert_columns(self.columns.start, count),
             ([b'\''], b'}') => self.insert_columns(self.col(), count),
             ([b'\''], b'~') => self.delete_columns(self.col(), count),
             ([], b'b') => self.repeat(repeatable, count),
@@ -65,6 +66,10 @@ impl Machine {
             ([], b'r') => self.set_margins(sequence),
             ([b'?'], b's') => sequence.params().for_each(|mode| self.save_private_mode(mode)),
             ([b'?'], b'r') => sequence.params().for_each(|mode| self.restore_private_mode(mode)),
+            ([], b's') if self.margin_mode => {
+                let right = sequence.param_or(1, u16::MAX);
+                self.set_columns(count - 1, usize::from(right));
+            }
             ([], b's') => self.save_cursor(),
             ([], b'u') => self.restore_cursor(),
             ([], b'h') => sequence.params().for_each(|mode| self.set_mode(mode)),
@@ -148,7 +153,7 @@ impl Machine {
         };
         if top + 1 < bottom || (rows == 1 && top == 0) {
             self.set_region(top, bottom);
-            self.term.goto(0, 0);
+            self.go_to(0, 0);
         }
     }
 
@@ -212,8 +217,9 @@ impl Machine {
 
     /// DSR 6: in origin mode the position counts from the margins.
     fn report_cursor(&mut self, private: &str) {
-        let top = if self.has_mode(TermMode::ORIGIN) { self.region.start } else { 0 };
-        let (row, col) = (self.row().saturating_sub(top) + 1, self.col() + 1);
+        let origin = self.has_mode(TermMode::ORIGIN);
+        let (top, left) = if origin { (self.region.start, self.columns.start) } else { (0, 0) };
+        let (row, col) = (self.row().saturating_sub(top) + 1, self.col().saturating_sub(left) + 1);
         self.answers.give(format!("\x1b[{private}{row};{col}R").as_bytes());
     }
 }

@@ -114,14 +114,14 @@ impl Machine {
     /// SR from the first column, DECIC from the cursor's: blank columns in every row of the scroll region. Like all
     /// of these, only when the cursor is inside the margins.
     pub(super) fn insert_columns(&mut self, col: usize, count: usize) {
-        if self.region.contains(&self.row()) {
+        if self.is_in_margins() {
             self.region.clone().for_each(|row| self.insert_cells(row, col, count));
         }
     }
 
     /// SL from the first column, DECDC from the cursor's: columns go in every row of the scroll region.
     pub(super) fn delete_columns(&mut self, col: usize, count: usize) {
-        if self.region.contains(&self.row()) {
+        if self.is_in_margins() {
             self.region.clone().for_each(|row| self.delete_cells(row, col, count));
         }
     }
@@ -129,7 +129,7 @@ impl Machine {
     /// IL: inside the margins only; the cursor goes to the first column.
     pub(super) fn insert_lines(&mut self, count: usize) {
         let row = self.row();
-        if self.region.contains(&row) {
+        if self.is_in_margins() {
             self.scroll_rows_down(row, count);
             self.carriage_return();
         }
@@ -139,8 +139,12 @@ impl Machine {
     /// go into the history, not even at the top of the screen.
     pub(super) fn delete_lines(&mut self, count: usize) {
         let (row, end) = (self.row(), self.region.end);
-        if !self.region.contains(&row) {
+        if !self.is_in_margins() {
             return;
+        }
+        if self.narrowed {
+            self.scroll_columns_up(row..end, count);
+            return self.carriage_return();
         }
         let count = count.min(end - row);
         self.end_wrap_into(row);
@@ -164,6 +168,9 @@ impl Machine {
     /// Moves the rows from `top` to the bottom margin down; blank rows come in above them.
     fn scroll_rows_down(&mut self, top: usize, count: usize) {
         let end = self.region.end;
+        if self.narrowed {
+            return self.scroll_columns_down(top..end, count);
+        }
         self.end_wrap_into(top);
         self.term.grid_mut().scroll_down(&(Line(top as i32)..Line(end as i32)), count.min(end - top));
         // What followed the row that is now at the margin was pushed out.
@@ -176,7 +183,9 @@ impl Machine {
         let row = self.row();
         self.cursor().input_needs_wrap = false;
         if row == self.region.start {
-            self.scroll_down(1);
+            if self.is_in_columns() {
+                self.scroll_down(1);
+            }
         } else if row > 0 {
             self.cursor().point.line = Line(row as i32 - 1);
         }
@@ -233,37 +242,48 @@ impl Machine {
         }
     }
 
-    fn insert_cells(&mut self, row: usize, col: usize, count: usize) {
+    /// Inserts blanks; what is between them and the right margin moves. Outside of the margins nothing happens.
+    pub(super) fn insert_cells(&mut self, row: usize, col: usize, count: usize) {
+        let Range { start, end } = self.columns;
+        if !(start..=end).contains(&col) {
+            return;
+        }
         let blank = self.blank();
         let cells = self.cells(row);
-        let count = count.min(cells.len() - col);
+        let count = count.min(end - col);
         clear_half(cells, col);
-        clear_half(cells, cells.len() - count);
+        clear_half(cells, end - count);
+        clear_half(cells, end);
         unwrap_row(cells);
-        cells[Column(col)..].rotate_right(count);
+        cells[Column(col)..Column(end)].rotate_right(count);
         cells[Column(col)..Column(col + count)].fill(blank);
     }
 
+    /// Deletes cells; what is between them and the right margin moves. Outside of the margins nothing happens.
     fn delete_cells(&mut self, row: usize, col: usize, count: usize) {
+        let Range { start, end } = self.columns;
+        if !(start..=end).contains(&col) {
+            return;
+        }
         let blank = self.blank();
         let cells = self.cells(row);
-        let count = count.min(cells.len() - col);
+        let count = count.min(end - col);
         clear_half(cells, col);
         clear_half(cells, col + count);
+        clear_half(cells, end);
         unwrap_row(cells);
-        cells[Column(col)..].rotate_left(count);
-        let kept = cells.len() - count;
-        cells[Column(kept)..].fill(blank);
+        cells[Column(col)..Column(end)].rotate_left(count);
+        cells[Column(end - count)..Column(end)].fill(blank);
     }
 
     /// The cells of a row, to be changed anywhere.
-    fn cells(&mut self, row: usize) -> &mut Row<Cell> {
+    pub(super) fn cells(&mut self, row: usize) -> &mut Row<Cell> {
         self.forget_occupancy(row..row + 1);
         &mut self.term.grid_mut()[Line(row as i32)]
     }
 
     /// What erased cells become: a blank on the current background.
-    fn blank(&mut self) -> Cell {
+    pub(super) fn blank(&mut self) -> Cell {
         self.cursor().template.bg.into()
     }
 }

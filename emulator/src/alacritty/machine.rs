@@ -42,6 +42,12 @@ pub(super) struct Machine {
     pub(super) saved: [Option<SavedCursor>; 2],
     /// Copy of the scroll region, which `Term` does not show.
     pub(super) region: Range<usize>,
+    /// Columns between the left and the right margin: all of them without margins.
+    pub(super) columns: Range<usize>,
+    /// The margins leave columns out.
+    pub(super) narrowed: bool,
+    /// Mode 69: left and right margins can be set.
+    pub(super) margin_mode: bool,
     /// Copy of the active character set, which `Term` does not show.
     pub(super) charset: CharsetIndex,
     /// The character that REP repeats, and where the cursor was when it had been printed.
@@ -106,6 +112,9 @@ impl Machine {
             keyboards: Default::default(),
             saved: Default::default(),
             region: 0..usize::from(size.rows()),
+            columns: 0..usize::from(size.cols()),
+            narrowed: false,
+            margin_mode: false,
             charset: CharsetIndex::G0,
             repeatable: None,
             protecting: false,
@@ -194,6 +203,7 @@ impl Machine {
         self.term.decaln();
         self.forget_occupancy(0..self.rows());
         self.set_region(0, self.rows());
+        self.reset_columns();
         self.place_cursor(0, 0);
     }
 
@@ -203,6 +213,7 @@ impl Machine {
         self.term.reset_state();
         self.restart_occupancy();
         self.region = 0..self.rows();
+        self.set_margin_mode(false);
         self.charset = CharsetIndex::G0;
         self.repeatable = None;
         self.saved = Default::default();
@@ -235,6 +246,7 @@ impl Machine {
         self.reverse_wrap = false;
         self.reverse_wrap_always = false;
         self.set_region(0, self.rows());
+        self.set_margin_mode(false);
         let buffer = self.buffer() as usize;
         self.saved[buffer] = None;
     }
@@ -304,6 +316,8 @@ impl Sink for Machine {
     fn escape(&mut self, intermediates: &[u8], last: u8) {
         self.repeatable = None;
         match (intermediates, last) {
+            ([], b'6') => self.back_index(),
+            ([], b'9') => self.forward_index(),
             ([], b'7') => self.save_cursor(),
             ([], b'8') => self.restore_cursor(),
             ([], b'D') => self.index(),

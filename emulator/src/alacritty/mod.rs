@@ -2,7 +2,7 @@
 //! around it.
 //!
 //! The only module that names `alacritty_terminal`. `machine` holds the state, `csi`, `osc` and `sgr` give
-//! sequences their meaning, `setting` reports settings, `print`, `edit`, `saved` and `resize` do the work where `Term` is slow or
+//! sequences their meaning, `setting` reports settings, `print`, `edit`, `margins`, `saved` and `resize` do the work where `Term` is slow or
 //! wrong, `drain` moves finished lines into the history, `cells` reads cells.
 
 mod cells;
@@ -10,6 +10,7 @@ mod csi;
 mod drain;
 mod edit;
 mod machine;
+mod margins;
 mod modes;
 mod occupancy;
 mod osc;

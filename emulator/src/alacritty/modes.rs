@@ -50,6 +50,7 @@ impl Machine {
             45 => self.reverse_wrap = true,
             47 | 1047 => self.enter_alternate(),
             66 => self.term.set_keypad_application_mode(),
+            69 => self.set_margin_mode(true),
             1045 => self.reverse_wrap_always = true,
             1048 => self.save_cursor(),
             1049 if self.buffer() == Buffer::Main => {
@@ -64,6 +65,9 @@ impl Machine {
                 }
             }
         }
+        if mode == 6 {
+            self.go_to(0, 0);
+        }
     }
 
     pub(super) fn unset_private_mode(&mut self, mode: u16) {
@@ -75,6 +79,7 @@ impl Machine {
             47 => self.leave_alternate(true),
             1047 => self.leave_alternate(false),
             66 => self.term.unset_keypad_application_mode(),
+            69 => self.set_margin_mode(false),
             1045 => self.reverse_wrap_always = false,
             1048 => self.restore_cursor(),
             1049 if self.buffer() == Buffer::Alternate => {
@@ -89,7 +94,7 @@ impl Machine {
         }
         if mode == 6 {
             // Leaving origin mode goes home as entering it does; `Term` leaves the cursor where it is.
-            self.place_cursor(0, 0);
+            self.go_to(0, 0);
         }
     }
 
@@ -97,6 +102,7 @@ impl Machine {
     fn change_column_mode(&mut self) {
         self.term.set_private_mode(NamedPrivateMode::ColumnMode.into());
         self.region = 0..self.rows();
+        self.set_margin_mode(false);
         self.forget_occupancy(0..self.rows());
     }
 
@@ -137,6 +143,7 @@ impl Machine {
             12 => state(self.term.cursor_style().blinking),
             41 => state(self.tab_wraps),
             45 => state(self.reverse_wrap),
+            69 => state(self.margin_mode),
             1045 => state(self.reverse_wrap_always),
             47 | 1047 | 1049 => state(self.buffer() == Buffer::Alternate),
             66 => state(self.has_mode(TermMode::APP_KEYPAD)),

@@ -4,7 +4,7 @@
 //! once. Nothing else writes text. Scrolling at the top of the screen feeds the live history, and the drain is
 //! asked after every such scroll, so the live grid never outgrows its bound inside a chunk.
 
-use alacritty_terminal::grid::{Dimensions, Row};
+use alacritty_terminal::grid::Row;
 use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::TermMode;
 use alacritty_terminal::term::cell::{Cell, Flags};
@@ -26,29 +26,28 @@ impl Machine {
         }
         let last = run.last().map(|&byte| char::from(byte));
         let wraps = self.has_mode(TermMode::LINE_WRAP);
-        let cols = self.cols();
         let mut run = run;
         while !run.is_empty() {
             if self.cursor().input_needs_wrap {
                 if wraps {
                     self.wrap();
-                } else if self.col() + 1 == cols {
+                } else if self.col() + 1 == self.line_end() {
                     // Without wrapping every further character replaces the one at the edge.
                     run = &run[run.len() - 1..];
                 }
             }
-            let room = cols - self.col();
+            let limit = self.line_end();
+            let room = limit - self.col();
             let (head, rest) = run.split_at(run.len().min(room));
-            self.write_ascii(head);
+            self.write_ascii(head, limit);
             run = rest;
         }
         self.repeatable = last.map(|c| (c, self.cursor().point));
     }
 
-    /// Writes a run that fits the row.
-    fn write_ascii(&mut self, run: &[u8]) {
+    /// Writes a run that fits the row up to a column.
+    fn write_ascii(&mut self, run: &[u8], limit: usize) {
         let grid = self.term.grid_mut();
-        let cols = grid.columns();
         let point = grid.cursor.point;
         let (start, end) = (point.column.0, point.column.0 + run.len());
         let template = grid.cursor.template.clone();
@@ -58,8 +57,8 @@ impl Machine {
         for (cell, &byte) in row[Column(start)..Column(end)].iter_mut().zip(run) {
             set_cell(cell, char::from(byte), &template, template.flags);
         }
-        grid.cursor.point.column = Column(end.min(cols - 1));
-        grid.cursor.input_needs_wrap = end == cols;
+        grid.cursor.point.column = Column(end.min(limit - 1));
+        grid.cursor.input_needs_wrap = end == limit;
         self.note_written(point.line.0 as usize, end);
     }
 
@@ -91,14 +90,15 @@ impl Machine {
 
     /// Writes the characters at the start of a text that fit the row and need nothing special. Returns their number.
     fn write_fitting(&mut self, text: &[char]) -> usize {
+        let limit = self.line_end();
         let grid = self.term.grid_mut();
-        let (cols, point) = (grid.columns(), grid.cursor.point);
+        let point = grid.cursor.point;
         let template = grid.cursor.template.clone();
         let row = &mut grid[point.line];
         let (mut col, mut taken, mut last) = (point.column.0, 0, None);
         for &c in text {
             let columns = width(c).unwrap_or(0);
-            if columns == 0 || col + columns > cols {
+            if columns == 0 || col + columns > limit {
                 break;
             }
             if last.is_none() {
@@ -118,8 +118,8 @@ impl Machine {
         }
         if let Some(last) = last {
             clear_orphan(row, col);
-            grid.cursor.point.column = Column(col.min(cols - 1));
-            grid.cursor.input_needs_wrap = col == cols;
+            grid.cursor.point.column = Column(col.min(limit - 1));
+            grid.cursor.input_needs_wrap = col == limit;
             self.note_written(point.line.0 as usize, col);
             self.repeatable = Some((last, self.cursor().point));
         }
@@ -140,20 +140,21 @@ impl Machine {
 
     fn print_wide_or_narrow(&mut self, c: char, width: usize) {
         let wraps = self.has_mode(TermMode::LINE_WRAP);
-        let cols = self.cols();
-        if width > cols {
+        if width > self.cols() {
             // A wide character has no place in a terminal of one column; the engine would panic.
             return;
         }
         if self.cursor().input_needs_wrap && wraps {
             self.wrap();
         }
-        if width == 2 && self.col() + 1 >= cols {
+        if width == 2 && self.col() + 1 >= self.line_end() {
             if !wraps {
                 self.cursor().input_needs_wrap = true;
                 return;
             }
-            self.leave_gap_at_edge();
+            if !self.narrowed {
+                self.leave_gap_at_edge();
+            }
             self.wrap();
         }
         // No wrap is pending any more, and the character fits the row.
@@ -168,6 +169,12 @@ impl Machine {
 
     /// Insert mode: what is right of the cursor moves on first.
     fn insert_char(&mut self, c: char, width: usize) {
+        if self.narrowed {
+            self.insert_cells(self.row(), self.col(), width);
+            let c = self.term.grid().cursor.charsets[self.charset].map(c);
+            self.write_fitting(&[c]);
+            return;
+        }
         let (row, col, cols) = (self.row(), self.col(), self.cols());
         let cells = &mut self.term.grid_mut()[Line(row as i32)];
         clear_half(cells, col);
@@ -221,18 +228,20 @@ impl Machine {
     /// Marks the row as going on and moves to the start of the next one.
     pub(super) fn wrap(&mut self) {
         let (row, last) = (self.row(), self.cols() - 1);
-        if row + 1 == self.region.end || row + 1 < self.rows() {
+        // Between margins only a part of the row goes on.
+        if !self.narrowed && (row + 1 == self.region.end || row + 1 < self.rows()) {
             self.term.grid_mut()[Line(row as i32)][Column(last)].flags.insert(Flags::WRAPLINE);
             // Also a row that is blank at its end may go on: the cursor can be moved with the wrap pending.
             self.note_written(row, last + 1);
         }
         self.move_down();
-        self.cursor().point.column = Column(0);
+        self.cursor().point.column = Column(self.columns.start);
     }
 
     pub(super) fn carriage_return(&mut self) {
+        let start = self.line_start();
         let cursor = self.cursor();
-        cursor.point.column = Column(0);
+        cursor.point.column = Column(start);
         cursor.input_needs_wrap = false;
     }
 
@@ -263,7 +272,9 @@ impl Machine {
         let next = self.row() + 1;
         self.cursor().input_needs_wrap = false;
         if next == self.region.end {
-            self.scroll_rows_up(1);
+            if self.is_in_columns() {
+                self.scroll_rows_up(1);
+            }
         } else if next < self.rows() {
             self.cursor().point.line = Line(next as i32);
         }
@@ -276,6 +287,9 @@ impl Machine {
     }
 
     fn scroll_rows_up(&mut self, count: usize) {
+        if self.narrowed {
+            return self.scroll_columns_up(self.region.clone(), count);
+        }
         self.end_wrap_into(self.region.start);
         let region = Line(self.region.start as i32)..Line(self.region.end as i32);
         let grid = self.term.grid_mut();

@@ -60,6 +60,7 @@ impl Machine {
     /// After a resize: back to the usual number of live rows, and no half characters at the edge.
     fn finish_resize(&mut self) {
         self.region = 0..self.rows();
+        self.reset_columns();
         self.kept_alternate = None;
         self.begin_epoch();
         self.tidy_grid();

@@ -35,19 +35,20 @@ impl Machine {
         self.place_cursor((row + count).min(stop), self.col());
     }
 
-    /// CUF.
+    /// CUF: stops at the right margin, or at the edge of the screen when it starts right of the margin.
     pub(super) fn cursor_right(&mut self, count: usize) {
-        self.place_cursor(self.row(), self.col() + count);
+        let last = self.line_end() - 1;
+        self.place_cursor(self.row(), (self.col() + count).min(last));
     }
 
-    /// CUB, BS. In the modes 45 and 1045 also back over the left edge, and a pending wrap counts as a column.
+    /// CUB, BS: stops at the left margin, or at the edge of the screen when it starts left of the margin. In the modes 45 and 1045 also back over the left edge, and a pending wrap counts as a column.
     pub(super) fn cursor_left(&mut self, count: usize) {
         let (row, col) = (self.row(), self.col());
         if (self.reverse_wrap || self.reverse_wrap_always) && self.has_mode(TermMode::LINE_WRAP) {
             let left = count - usize::from(self.cursor().input_needs_wrap);
             return self.move_back(left);
         }
-        self.place_cursor(row, col.saturating_sub(count));
+        self.place_cursor(row, col.saturating_sub(count).max(self.left_stop(col)));
     }
 
     /// Moves left by so many columns, from the start of a row to the end of the one before as far as the modes allow.
@@ -55,10 +56,10 @@ impl Machine {
         let (mut row, mut col, mut left) = (self.row(), self.col(), count);
         // Bounded: what would lead more than once around the screen is cut short.
         for _ in 0..=self.rows() {
-            let step = left.min(col);
+            let step = left.min(col - self.left_stop(col));
             (col, left) = (col - step, left - step);
             match self.row_before(row) {
-                Some(before) if left > 0 => (row, col, left) = (before, self.cols() - 1, left - 1),
+                Some(before) if left > 0 => (row, col, left) = (before, self.columns.end - 1, left - 1),
                 _ => break,
             }
         }
@@ -77,8 +78,12 @@ impl Machine {
         (row > self.region.start && self.wraps_into(row)).then(|| row - 1)
     }
 
-    /// CHA, HPA: the row stays, also in origin mode.
+    /// CHA, HPA: the row stays; in origin mode the column counts from the left margin.
     pub(super) fn cursor_to_col(&mut self, col: usize) {
+        let col = match self.has_mode(TermMode::ORIGIN) {
+            true => (self.columns.start + col).min(self.columns.end - 1),
+            false => col,
+        };
         self.place_cursor(self.row(), col);
     }
 
@@ -91,7 +96,11 @@ impl Machine {
         if self.tab_wraps && self.cursor().input_needs_wrap {
             self.wrap();
         }
+        let last = self.line_end() - 1;
         self.term.move_forward_tabs(count);
+        // A right margin stops tabs as the edge of the screen does.
+        let column = self.cursor().point.column.0.min(last);
+        self.cursor().point.column = Column(column);
     }
 
     /// CBT. Without a stop it goes to the first column. A pending wrap stays pending, as in xterm.
@@ -153,7 +162,7 @@ impl Machine {
     /// Without a saved cursor: home, within the margins in origin mode, everything plain.
     fn go_home_plain(&mut self) {
         self.become_cursor(Cursor::default(), CharsetIndex::G0);
-        self.term.goto(0, 0);
+        self.go_to(0, 0);
     }
 
     fn become_cursor(&mut self, cursor: Cursor<Cell>, charset: CharsetIndex) {

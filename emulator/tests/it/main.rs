@@ -9,6 +9,7 @@ mod corpora;
 mod corrections;
 mod forwarding;
 mod history;
+mod margins;
 mod markers;
 mod place;
 mod properties;
