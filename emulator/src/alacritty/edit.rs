@@ -209,7 +209,7 @@ impl Machine {
         (kind == Erase::Unprotected) == (self.protection == Protection::Selective)
     }
 
-    fn erase_cells(&mut self, row: usize, range: Range<usize>, kind: Erase) {
+    pub(super) fn erase_cells(&mut self, row: usize, range: Range<usize>, kind: Erase) {
         let spares = self.spares_protected(kind);
         if range.start == 0 && kind == Erase::All && range.end == self.cols() {
             self.end_wrap_into(row);

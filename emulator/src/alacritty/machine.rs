@@ -48,6 +48,8 @@ pub(super) struct Machine {
     pub(super) narrowed: bool,
     /// Mode 69: left and right margins can be set.
     pub(super) margin_mode: bool,
+    /// DECSACE: attributes are changed in rectangles, not in streams of text.
+    pub(super) area_is_rectangle: bool,
     /// Copy of the active character set, which `Term` does not show.
     pub(super) charset: CharsetIndex,
     /// The character that REP repeats, and where the cursor was when it had been printed.
@@ -115,6 +117,7 @@ impl Machine {
             columns: 0..usize::from(size.cols()),
             narrowed: false,
             margin_mode: false,
+            area_is_rectangle: false,
             charset: CharsetIndex::G0,
             repeatable: None,
             protecting: false,
@@ -214,6 +217,7 @@ impl Machine {
         self.restart_occupancy();
         self.region = 0..self.rows();
         self.set_margin_mode(false);
+        self.area_is_rectangle = false;
         self.charset = CharsetIndex::G0;
         self.repeatable = None;
         self.saved = Default::default();
@@ -247,6 +251,7 @@ impl Machine {
         self.reverse_wrap_always = false;
         self.set_region(0, self.rows());
         self.set_margin_mode(false);
+        self.area_is_rectangle = false;
         let buffer = self.buffer() as usize;
         self.saved[buffer] = None;
     }

@@ -2,7 +2,7 @@
 //! around it.
 //!
 //! The only module that names `alacritty_terminal`. `machine` holds the state, `csi`, `osc` and `sgr` give
-//! sequences their meaning, `setting` reports settings, `print`, `edit`, `margins`, `saved` and `resize` do the work where `Term` is slow or
+//! sequences their meaning, `setting` reports settings, `print`, `edit`, `margins`, `rectangle`, `saved` and `resize` do the work where `Term` is slow or
 //! wrong, `drain` moves finished lines into the history, `cells` reads cells.
 
 mod cells;
@@ -15,6 +15,7 @@ mod modes;
 mod occupancy;
 mod osc;
 mod print;
+mod rectangle;
 mod resize;
 mod saved;
 mod setting;

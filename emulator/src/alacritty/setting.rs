@@ -21,6 +21,7 @@ impl Machine {
             b" q" => format!("{} q", self.cursor_style_number()),
             b"r" => format!("{};{}r", self.region.start + 1, self.region.end),
             b"s" => format!("{};{}s", self.columns.start + 1, self.columns.end),
+            b"*x" => format!("{}*x", if self.area_is_rectangle { 2 } else { 0 }),
             b"\"q" => format!("{}\"q", u8::from(self.protecting && self.protection == Protection::Selective)),
             _ => return self.answers.give(reply::SETTING_UNKNOWN),
         };

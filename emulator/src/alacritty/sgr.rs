@@ -24,8 +24,16 @@ const NAMED: [NamedColor; 16] = [
 ];
 
 /// Calls `apply` for each attribute of the sequence, in order.
-pub(super) fn each_attribute(sequence: &Sequence, mut apply: impl FnMut(Attr)) {
+pub(super) fn each_attribute(sequence: &Sequence, apply: impl FnMut(Attr)) {
+    each_attribute_from(sequence, 0, apply);
+}
+
+/// The same for a sequence whose first parameters mean something else.
+pub(super) fn each_attribute_from(sequence: &Sequence, first: usize, mut apply: impl FnMut(Attr)) {
     let mut groups = sequence.groups();
+    for _ in 0..first {
+        groups.next();
+    }
     while let Some(group) = groups.next() {
         if let Some(attribute) = attribute(group, &mut groups) {
             apply(attribute);

@@ -15,6 +15,7 @@ mod place;
 mod properties;
 mod reads;
 mod recordings;
+mod rectangles;
 mod replies;
 mod stream;
 mod support;
