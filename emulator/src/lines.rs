@@ -11,7 +11,7 @@ use std::ops::Range;
 use unicode_width::UnicodeWidthChar;
 
 use crate::engine::{Engine, Limits};
-use crate::screen::Buffer;
+use crate::screen::{Buffer, Width};
 
 /// Where the lines of the live rows begin.
 #[derive(Debug, Default)]
@@ -160,14 +160,20 @@ impl<'a> Lines<'a> {
         let above = text.chars().count();
         text.clear();
         self.engine.push_row(row, &mut text);
+        if text.is_ascii() {
+            return above + col;
+        }
+        // How many columns a character takes depends on the modes in which it was printed: the cells know.
         let (mut chars, mut width) = (0, 0);
-        for c in text.chars() {
-            let wide = c.width().unwrap_or(0);
-            if width + wide > col {
-                break;
+        let cells = self.engine.row_cells(row).cells;
+        for (at, cell) in cells.iter().enumerate().take(col) {
+            if cell.width != Width::Spacer {
+                let end = at + if cell.width == Width::Double { 2 } else { 1 };
+                if end > col {
+                    break;
+                }
+                (chars, width) = (chars + 1 + cell.marks.len(), end);
             }
-            width += wide;
-            chars += 1;
         }
         above + chars + col.saturating_sub(width)
     }

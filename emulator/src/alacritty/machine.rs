@@ -48,6 +48,8 @@ pub(super) struct Machine {
     pub(super) narrowed: bool,
     /// Mode 69: left and right margins can be set.
     pub(super) margin_mode: bool,
+    /// Mode 2027: grapheme clusters have one cell.
+    pub(super) clusters: bool,
     /// DECSACE: attributes are changed in rectangles, not in streams of text.
     pub(super) area_is_rectangle: bool,
     /// Copy of the active character set, which `Term` does not show.
@@ -117,6 +119,7 @@ impl Machine {
             columns: 0..usize::from(size.cols()),
             narrowed: false,
             margin_mode: false,
+            clusters: false,
             area_is_rectangle: false,
             charset: CharsetIndex::G0,
             repeatable: None,
@@ -217,6 +220,7 @@ impl Machine {
         self.restart_occupancy();
         self.region = 0..self.rows();
         self.set_margin_mode(false);
+        self.clusters = false;
         self.area_is_rectangle = false;
         self.charset = CharsetIndex::G0;
         self.repeatable = None;
@@ -251,6 +255,7 @@ impl Machine {
         self.reverse_wrap_always = false;
         self.set_region(0, self.rows());
         self.set_margin_mode(false);
+        self.clusters = false;
         self.area_is_rectangle = false;
         let buffer = self.buffer() as usize;
         self.saved[buffer] = None;

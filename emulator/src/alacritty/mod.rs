@@ -2,10 +2,11 @@
 //! around it.
 //!
 //! The only module that names `alacritty_terminal`. `machine` holds the state, `csi`, `osc` and `sgr` give
-//! sequences their meaning, `setting` reports settings, `print`, `edit`, `margins`, `rectangle`, `saved` and `resize` do the work where `Term` is slow or
+//! sequences their meaning, `setting` reports settings, `print`, `cluster`, `edit`, `margins`, `rectangle`, `saved` and `resize` do the work where `Term` is slow or
 //! wrong, `drain` moves finished lines into the history, `cells` reads cells.
 
 mod cells;
+mod cluster;
 mod csi;
 mod drain;
 mod edit;

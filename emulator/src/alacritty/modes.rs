@@ -59,6 +59,7 @@ impl Machine {
                 self.enter_alternate();
             }
             2026 => self.sync_begun = !self.showing_sync,
+            2027 => self.clusters = true,
             _ => {
                 if let Some((_, named, _)) = private_mode(mode) {
                     self.term.set_private_mode(named.into());
@@ -82,6 +83,7 @@ impl Machine {
             69 => self.set_margin_mode(false),
             1045 => self.reverse_wrap_always = false,
             1048 => self.restore_cursor(),
+            2027 => self.clusters = false,
             1049 if self.buffer() == Buffer::Alternate => {
                 self.leave_alternate(false);
                 self.restore_cursor_with_wrap();
@@ -149,6 +151,7 @@ impl Machine {
             66 => state(self.has_mode(TermMode::APP_KEYPAD)),
             // What is asked inside an update is answered when its bytes are shown.
             2026 => state(self.showing_sync),
+            2027 => state(self.clusters),
             _ => private_mode(mode).map_or(UNKNOWN, |(_, _, flag)| state(self.has_mode(flag))),
         }
     }

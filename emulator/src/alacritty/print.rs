@@ -15,7 +15,7 @@ use super::machine::Machine;
 use crate::screen::Buffer;
 
 /// Combining marks on one cell; more are dropped.
-const MARKS_LIMIT: usize = 16;
+pub(super) const MARKS_LIMIT: usize = 16;
 
 impl Machine {
     /// A run of printable ASCII.
@@ -73,6 +73,9 @@ impl Machine {
 
     /// A run of text beyond ASCII.
     pub(super) fn print_text(&mut self, text: &[char]) {
+        if self.clusters {
+            return self.print_clusters(text);
+        }
         let inserts = self.has_mode(TermMode::INSERT);
         let mut rest = text;
         while let Some((&c, behind)) = rest.split_first() {
@@ -186,7 +189,7 @@ impl Machine {
     }
 
     /// The cell left over before a wide character that does not fit the row.
-    fn leave_gap_at_edge(&mut self) {
+    pub(super) fn leave_gap_at_edge(&mut self) {
         let (row, col) = (self.row(), self.col());
         let grid = self.term.grid_mut();
         let template = grid.cursor.template.clone();

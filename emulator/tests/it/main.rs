@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test says what it did not run")]
 
 mod bounds;
+mod clusters;
 mod corpora;
 mod corrections;
 mod forwarding;

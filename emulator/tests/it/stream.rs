@@ -9,6 +9,7 @@ pub(crate) fn fragment() -> impl Strategy<Value = Vec<u8>> {
         6 => Just(b"\r\n".to_vec()),
         2 => "[日本語端末😀é─]{1,12}".prop_map(String::into_bytes),
         1 => "[a-c]\u{301}{1,3}".prop_map(String::into_bytes),
+        1 => "[👨👩🇩🇪❤\u{200d}\u{fe0f}]{1,8}".prop_map(String::into_bytes),
         1 => "[a-z]{60,200}".prop_map(String::into_bytes),
         2 => prop::sample::select(&[b"\r" as &[u8], b"\n", b"\t", b"\x08", b"\x0b", b"\x0e", b"\x0f", b"\x07"][..])
             .prop_map(<[u8]>::to_vec),
@@ -73,6 +74,8 @@ const MODES: &[&str] = &[
     "\x1b[1;2;3;4;1;7$r",
     "\x1b[1;2;3;4;7$t",
     "\x1b[2*x",
+    "\x1b[?2027h",
+    "\x1b[?2027l",
     "\x1bW",
     "\x1b[4h",
     "\x1b[4l",
