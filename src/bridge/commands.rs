@@ -195,7 +195,7 @@ impl Commands {
         let point = |line: u64| Point { offset: 0, place: Place { line, chars: 0, buffer: printed.buffer } };
         let Some(command) = self.log.get_mut(id) else { return };
         command.start = Some(point(printed.numbers.0));
-        let edge = Edge { point: point(printed.numbers.1), line: String::new() };
+        let edge = Edge { point: point(printed.numbers.1), line: String::new(), at: Instant::now() };
         let after = printed.took.unwrap_or_else(|| command.since.elapsed());
         self.log.end(id, End { status: printed.status, by, after, edge });
         self.outputs.push_back((id, printed));

@@ -205,7 +205,7 @@ impl Desktop {
     }
 
     async fn ended_there(&self, id: CommandId, ran: Ran, request: &TalkRequest, token: &str) -> TalkAnswer {
-        let Ran { status, by, took, cwd, raw_output, .. } = ran.clone();
+        let Ran { status, by, took, cwd, logical_cwd, raw_output, .. } = ran.clone();
         // The rest of a long output is had by another question; without an answer the beginning and the end must do.
         let whole = match ran.output.omitted_chars {
             0 => None,
@@ -227,6 +227,7 @@ impl Desktop {
             exit_code: status,
             duration: took.or_else(|| self.command(id).map(|command| command.age())).unwrap_or_default(),
             cwd: cwd.map(PathBuf::from),
+            logical_cwd: logical_cwd.map(PathBuf::from),
             completed_by: by.unwrap_or(Evidence::Sentinel),
             sentinel: token.to_owned(),
             raw_output,

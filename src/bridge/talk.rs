@@ -213,6 +213,7 @@ impl Desktop {
             exit_code: end.status,
             duration: end.after,
             cwd: None,
+            logical_cwd: None,
             completed_by: end.by,
             sentinel: sentinel.to_owned(),
         })

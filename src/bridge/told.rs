@@ -56,6 +56,8 @@ pub(super) struct Ran {
     pub(super) took: Option<Duration>,
     /// Where its shell is now.
     pub(super) cwd: Option<String>,
+    /// What its shell calls that, where it is another name.
+    pub(super) logical_cwd: Option<String>,
     pub(super) raw_output: Option<String>,
 }
 
@@ -151,6 +153,7 @@ fn ran(answer: &Map<String, Value>) -> Ran {
         by: by.and_then(|by| EVIDENCE.into_iter().find(|evidence| evidence.as_str() == by)),
         took: millis(answer, "duration_ms", "durationMs"),
         cwd: text(answer, "cwd", "cwd").map(str::to_owned),
+        logical_cwd: text(answer, "logical_cwd", "logical_cwd").map(str::to_owned),
         raw_output: text(answer, "raw_output", "rawOutput").map(str::to_owned),
     }
 }

@@ -6,6 +6,7 @@
 mod process;
 #[cfg(unix)]
 mod unix;
+mod waiting;
 #[cfg(windows)]
 mod windows;
 
@@ -14,9 +15,12 @@ use std::path::PathBuf;
 
 use kpty_emulator::Size;
 
-pub use process::{Incarnation, ProcessTable, Program, executable_name, session_members, started};
+pub use process::{
+    Incarnation, ProcessTable, Program, arguments, behind_relay, directory, executable_name, session_members, started,
+};
 #[cfg(unix)]
 pub use unix::{Child, Control, Pty, Started, open_files_limit, raise_open_files_limit, start};
+pub use waiting::{Waiting, waits_for};
 #[cfg(windows)]
 pub use windows::{Child, Control, Pty, Started, open_files_limit, raise_open_files_limit, start};
 
@@ -55,6 +59,8 @@ pub struct LineModes {
     pub echo: bool,
     /// It makes a line feed of the Enter key.
     pub enter: bool,
+    /// It drops the Enter key.
+    pub drops_enter: bool,
 }
 
 /// What to tell the processes of a session.

@@ -2,6 +2,8 @@
 //!
 //! Linux only; elsewhere nothing is known, and the callers are careful then.
 
+use std::path::PathBuf;
+
 /// A running program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
@@ -23,6 +25,10 @@ pub(super) struct Membership {
     pub(super) parent: u32,
     pub(super) group: u32,
     pub(super) session: u32,
+    /// Its terminal, as the system counts them; 0 for none.
+    pub(super) terminal: i64,
+    /// The process group in the foreground of that terminal.
+    pub(super) foreground: i64,
     /// When it started, in the system's own count.
     pub(super) started: u64,
     pub(super) is_zombie: bool,
@@ -54,8 +60,9 @@ pub(super) fn program(pid: u32) -> Option<Program> {
     Some(Program { pid, name, args, is_fork })
 }
 
+/// The arguments of a process, its name first.
 #[cfg(target_os = "linux")]
-fn arguments(pid: u32) -> Option<Vec<String>> {
+pub fn arguments(pid: u32) -> Option<Vec<String>> {
     let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     // One that is just ending has lost its memory before it is called dead.
     if bytes.is_empty() {
@@ -64,6 +71,12 @@ fn arguments(pid: u32) -> Option<Vec<String>> {
     // Every argument is ended by a NUL.
     let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
     Some(bytes.split(|&byte| byte == 0).map(|arg| String::from_utf8_lossy(arg).into_owned()).collect())
+}
+
+/// Nothing is known here.
+#[cfg(not(target_os = "linux"))]
+pub fn arguments(_pid: u32) -> Option<Vec<String>> {
+    None
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -84,6 +97,8 @@ pub(super) fn membership(pid: u32) -> Option<Membership> {
         parent: fields.get(1)?.parse().ok()?,
         group: fields.get(2)?.parse().ok()?,
         session: fields.get(3)?.parse().ok()?,
+        terminal: fields.get(4)?.parse().ok()?,
+        foreground: fields.get(5)?.parse().ok()?,
         // The first field after the name is the third of all, and this is the twenty-second.
         started: fields.get(19)?.parse().ok()?,
     })
@@ -137,6 +152,46 @@ impl ProcessTable {
 /// The living processes of the session that this process leads, or led.
 pub fn session_members(leader: u32) -> Vec<u32> {
     ProcessTable::read().of_session(leader).map(|process| process.pid).collect()
+}
+
+/// The program in the foreground of the terminal that a relay (`script`, `sudo`, `rlwrap`) opened for its own child;
+/// through several relays, the last one's.
+pub fn behind_relay(pid: u32) -> Option<Program> {
+    let table: Vec<Membership> = all().collect();
+    let mut front = None;
+    let mut relay = *table.iter().find(|process| process.pid == pid)?;
+    while let Some(inner) = table.iter().find(|process| is_in_front_behind(process, &relay, &table)) {
+        front = Some(inner.pid);
+        relay = *inner;
+    }
+    program(front?)
+}
+
+/// The process leads the foreground of another terminal than the relay's, and descends from the relay.
+fn is_in_front_behind(process: &Membership, relay: &Membership, table: &[Membership]) -> bool {
+    let leads = process.group == process.pid && process.foreground == i64::from(process.pid);
+    leads && !matches!(process.terminal, 0) && process.terminal != relay.terminal && descends(process, relay.pid, table)
+}
+
+fn descends(process: &Membership, from: u32, table: &[Membership]) -> bool {
+    let mut parent = process.parent;
+    // A chain longer than the table would be a circle, made of numbers that changed hands while it was read.
+    for _ in 0..table.len() {
+        if parent == from {
+            return true;
+        }
+        let Some(next) = table.iter().find(|process| process.pid == parent) else { return false };
+        parent = next.parent;
+    }
+    false
+}
+
+/// The directory that a process is in, as the system knows it: no symbolic link is part of it.
+pub fn directory(pid: u32) -> Option<PathBuf> {
+    let path = std::fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
+    // The system says so of a directory that was removed; one may also be called that.
+    let kept = path.to_str().and_then(|text| text.strip_suffix(" (deleted)")).filter(|_| !path.exists());
+    Some(kept.map_or_else(|| path.clone(), PathBuf::from))
 }
 
 /// All processes.

@@ -297,6 +297,7 @@ impl Control {
             canonical: modes.local_modes.contains(LocalModes::ICANON),
             echo: modes.local_modes.contains(LocalModes::ECHO),
             enter: modes.input_modes.contains(InputModes::ICRNL) && !modes.input_modes.contains(InputModes::IGNCR),
+            drops_enter: modes.input_modes.contains(InputModes::IGNCR),
         })
     }
 
@@ -377,7 +378,7 @@ impl Control {
 
     /// The directory that the child is in.
     pub fn directory(&self) -> Option<PathBuf> {
-        std::fs::read_link(format!("/proc/{}/cwd", self.pid)).ok()
+        process::directory(self.pid)
     }
 }
 

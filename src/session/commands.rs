@@ -33,6 +33,8 @@ pub struct Edge {
     pub point: Point,
     /// The text of the line there.
     pub line: String,
+    /// When.
+    pub at: Instant,
 }
 
 /// Who a command was typed at.
@@ -42,6 +44,8 @@ pub struct TypedTo {
     pub group: u32,
     /// Its arguments: another program in its place has others.
     pub args: Vec<String>,
+    /// The process of the shell; unknown where that is on another machine.
+    pub pid: Option<u32>,
 }
 
 /// How a command was handed to a shell.
@@ -224,6 +228,12 @@ impl CommandLog {
     /// Those that have not ended, oldest first.
     pub(crate) fn open(&self) -> impl DoubleEndedIterator<Item = &Command> {
         self.open.iter().filter_map(|&id| self.get(id))
+    }
+
+    /// Nothing runs, and the last command ended less than this time ago, or there was none yet.
+    pub(crate) fn is_before_prompt(&self, within: Duration) -> bool {
+        let last = self.commands.back().map(|command| command.end.as_ref());
+        last.is_none_or(|end| end.is_some_and(|end| end.edge.at.elapsed() < within)) && self.open.is_empty()
     }
 
     /// Notes that Ctrl-C or the like was typed at all that run.

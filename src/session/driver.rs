@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::terminal::{Ingested, Probe};
 use super::{Session, Shared};
 use crate::model::ExitInfo;
-use crate::pty::{Child, Control, Pty};
+use crate::pty::{self, Child, Control, Pty, Waiting};
 
 /// Bytes taken per hold of the lock. More makes others wait longer for it, and a flood no faster.
 const PIECE: usize = 16 << 10;
@@ -50,6 +50,14 @@ impl Probe for Control {
 
     fn pid(&self) -> u32 {
         Self::pid(self)
+    }
+
+    fn waiting(&self) -> Option<Waiting> {
+        pty::waits_for(Self::pid(self))
+    }
+
+    fn has_arguments(&self, args: &[String]) -> bool {
+        pty::arguments(Self::pid(self)).is_none_or(|all| all.get(1..) == Some(args))
     }
 }
 
@@ -90,7 +98,7 @@ impl Driver {
     async fn run(&mut self, orders: &mut mpsc::Receiver<Order>, child: &mut Child) -> ExitInfo {
         let mut is_open = true;
         loop {
-            let sync_deadline = self.shared.lock().sync_deadline();
+            let next_tick = self.shared.lock().next_tick();
             if !is_open {
                 // Nobody will ever read what waits, and a terminal without its other side is always ready.
                 self.write(Err(io::ErrorKind::BrokenPipe.into()));
@@ -112,8 +120,13 @@ impl Driver {
                 },
                 // Somebody left something to be written.
                 () = self.shared.left_over.notified() => {}
-                () = sleep_until(sync_deadline), if sync_deadline.is_some() => {
-                    let ingested = self.shared.lock().tick();
+                () = sleep_until(next_tick), if next_tick.is_some() => {
+                    let is_reading = self.shared.lock().is_end_confirmed(&self.control);
+                    // A shell that reads has written its prompt, and all of that belongs to the decision.
+                    if is_reading && self.read() == Read::Closed {
+                        is_open = false;
+                    }
+                    let ingested = self.shared.lock().tick(is_reading);
                     self.handle(ingested);
                 }
                 exit = child.exited() => {

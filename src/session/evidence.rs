@@ -2,15 +2,18 @@
 //!
 //! Believes only what fits. A mark counts with the secret of the session's shell, or with the nonce of a sentinel that is
 //! waited for, and in the state that can lead to it: the first end after a start; a prompt only where the shell really
-//! reads; a sentinel when it stands on a rendered line.
+//! reads (`proposal.rs`); a sentinel when it stands on a rendered line.
+
+use std::time::{Duration, Instant};
 
 use kpty_emulator::{Buffer, Mode, Place, Request};
 
 use super::commands::{Command, Edge, End, Evidence, Point, TypedTo, Way};
 use super::integration::IntegratedShell;
 use super::marks::{Mark, ShellEvent};
-use super::output::Stretch;
-use super::terminal::{Ingested, Probe, Reader, Terminal};
+use super::output::{Output, Stretch};
+use super::proposal::{Announced, Begin, Proposal};
+use super::terminal::{Ingested, Probe, Reader, Terminal, TypedText};
 use crate::ids::CommandId;
 
 /// Where a shell that marks what it does is.
@@ -32,13 +35,15 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct MarkedShell {
     pub(super) program: IntegratedShell,
+    /// The arguments it was started with: another shell in its place has others.
+    args: Vec<String>,
     /// Carried by its marks and known to nobody else.
     secret: String,
     pub(super) phase: Phase,
     /// A command that was typed and has not begun.
     pub(super) pending: Option<CommandId>,
-    /// A prompt came up while a command ran: its status, to be believed if the shell really reads.
-    reserve: Option<(Option<i32>, Edge)>,
+    /// Ends of the running or pending command that were announced and do not count yet.
+    proposal: Option<Proposal>,
     /// Where the line editor handed the line over.
     accepted: Option<Point>,
     /// Where the prompt ended.
@@ -47,6 +52,10 @@ pub(super) struct MarkedShell {
     pub(super) has_typed_ahead: bool,
     /// The status that the last command left.
     last_status: Option<i32>,
+    /// All start-up files have been read: what comes next is the prompt.
+    pub(super) has_read_files: bool,
+    /// It marks where a command starts.
+    marks_starts: bool,
 }
 
 impl Terminal {
@@ -57,14 +66,9 @@ impl Terminal {
                     self.note_reader(group, Reader::Pastes);
                 }
                 ingested.news |= is_on;
-                if is_on && self.shell.as_ref().is_some_and(|shell| shell.phase == Phase::Ended) {
-                    // The line editor reads; the prompt, which may have lost its marks, is about to be drawn.
-                    let point = self.point();
-                    self.shell.as_mut().expect("looked at above").come_to_prompt(point);
-                }
-                if !is_on && self.shell.as_ref().is_some_and(|shell| shell.pending.is_some()) {
-                    let point = self.point();
-                    self.shell.as_mut().expect("looked at above").accepted = Some(point);
+                match is_on {
+                    true => self.on_editor(probe),
+                    false => self.on_accepted(),
                 }
             }
             Mark::Directory { key, path } => {
@@ -78,9 +82,49 @@ impl Terminal {
                 if self.shell.as_ref().is_some_and(|shell| shell.secret == key) {
                     let _ = self.emulator.flush();
                     self.on_shell_event(event, probe);
-                    ingested.news = true;
+                    // Whoever waits for an end is woken when it counts.
+                    ingested.news |= !matches!(event, ShellEvent::End(_));
                 }
             }
+        }
+    }
+
+    /// A line editor asks for pastes.
+    fn on_editor(&mut self, probe: &dyn Probe) {
+        let Some(shell) = &self.shell else { return };
+        let (program, phase, pending) =
+            (shell.program, shell.phase, shell.pending.filter(|_| shell.accepted.is_some()));
+        if let Some(proposal) = &shell.proposal {
+            if proposal.is_confirmed_by_editor(program, probe) {
+                self.accept_proposal();
+            }
+            return;
+        }
+        // A shell inside this one, or one in its place, has marks of its own or none.
+        let is_own = probe.foreground_group() == Some(probe.pid()) && probe.has_arguments(&shell.args);
+        match (phase, pending) {
+            // The prompt, which may have lost its marks, is about to be drawn.
+            (Phase::Ended, _) => {
+                let point = self.point();
+                self.shell.as_mut().expect("looked at above").come_to_prompt(point);
+            }
+            // Somebody has dropped the hooks: this is all there is to tell the end.
+            (Phase::Running(id), _) | (_, Some(id)) if !is_own || self.is_incomplete(id) => {}
+            (Phase::Running(id), _) => self.propose_by_prompt(id, Begin::Marked, None, probe),
+            (_, Some(id)) => self.propose_by_prompt(id, Begin::Unmarked, None, probe),
+            _ => {}
+        }
+    }
+
+    fn is_incomplete(&self, id: CommandId) -> bool {
+        self.commands.get(id).is_some_and(|command| command.incomplete.is_some())
+    }
+
+    /// The line editor has handed a line over.
+    fn on_accepted(&mut self) {
+        if self.shell.as_ref().is_some_and(|shell| shell.pending.is_some()) {
+            let point = self.point();
+            self.shell.as_mut().expect("looked at above").accepted = Some(point);
         }
     }
 
@@ -89,63 +133,146 @@ impl Terminal {
         let edge = self.edge();
         let Some(shell) = &mut self.shell else { return };
         match (event, shell.phase) {
-            (ShellEvent::PromptStart(status), Phase::Running(id)) => {
-                let candidate = self.commands.get_mut(id).and_then(|command| command.candidate.take());
-                match candidate {
-                    Some((status, edge)) => {
-                        shell.phase = Phase::Ended;
-                        self.close(id, status, Evidence::Integration, edge);
+            (ShellEvent::PromptStart(status), phase) => {
+                let pending = shell.pending.filter(|_| shell.accepted.is_some());
+                match (&mut shell.proposal, phase, pending) {
+                    (Some(proposal), ..) => proposal.on_prompt(status),
+                    (None, Phase::Running(id), _) => self.propose_by_prompt(id, Begin::Marked, status, probe),
+                    // The line was taken and the shell reads again: somebody has dropped the hooks, but not the prompt.
+                    (None, _, Some(id)) => self.propose_by_prompt(id, Begin::Unmarked, status, probe),
+                    (None, _, None) => {}
+                }
+            }
+            (ShellEvent::PromptEnd, phase) => match &shell.proposal {
+                Some(proposal) => {
+                    if proposal.is_confirmed_by_editor(shell.program, probe) {
+                        self.accept_proposal();
                     }
-                    None => shell.reserve = Some((status, edge)),
                 }
-            }
-            (ShellEvent::PromptStart(status), _) => {
-                // The line was taken and the shell reads again: somebody has dropped the hooks, but not the prompt.
-                if shell.accepted.is_some()
-                    && let Some(id) = shell.pending.take()
-                {
-                    shell.phase = Phase::Ended;
-                    self.close_unmarked(id, status, edge);
-                }
-            }
-            (ShellEvent::PromptEnd, Phase::Running(id)) => {
-                // A prompt without an end before it. A program can print one; only the shell's line editor takes the
-                // terminal as well.
-                let reads = !probe.is_canonical() && probe.foreground_group() == Some(probe.pid());
-                if let Some((status, end)) = shell.reserve.take().filter(|_| reads) {
-                    shell.come_to_prompt(edge.point);
-                    self.close(id, status, Evidence::Integration, end);
-                }
-            }
-            (ShellEvent::PromptEnd, _) => shell.come_to_prompt(edge.point),
+                None if matches!(phase, Phase::Running(_)) => {}
+                None => shell.come_to_prompt(edge.point),
+            },
             // Somebody prints the continuation prompt: the shell does not read.
             (ShellEvent::Continuation, Phase::Running(_)) if probe.is_canonical() => {}
+            // Somebody else has left an unfinished command: it is taken back like any other text on the line.
+            (ShellEvent::Continuation, Phase::Submitted | Phase::Prompt) if shell.pending.is_none() => {
+                shell.phase = Phase::Prompt;
+                self.typed = TypedText::Edited;
+            }
             (ShellEvent::Continuation, phase) => {
                 let running = if let Phase::Running(id) = phase { Some(id) } else { shell.pending };
                 let command = running.and_then(|id| self.commands.get_mut(id));
                 // A sentinel's lines are read one by one, and are complete at the end.
                 if let Some(command) = command.filter(|command| matches!(command.way, Way::Integration)) {
                     command.incomplete.get_or_insert(edge);
+                    // The line editor reads the rest of it.
+                    shell.proposal = None;
                 }
             }
-            (ShellEvent::Start, Phase::Running(_)) => {}
-            (ShellEvent::Start, _) => self.on_start(edge.point),
-            (ShellEvent::End(status), Phase::Running(id)) => {
-                shell.last_status = status;
-                if shell.ends_before_exit() {
-                    self.propose_end(id, status, edge);
-                } else {
-                    shell.phase = Phase::Ended;
-                    self.close(id, status, Evidence::Integration, edge);
+            // A start behind an end: one of them is not the shell's.
+            (ShellEvent::Start, Phase::Running(_)) => {
+                if let Some(proposal) = &mut shell.proposal {
+                    proposal.contest();
                 }
             }
-            (ShellEvent::End(status), _) => {
-                shell.phase = Phase::Ended;
-                if let Some(id) = shell.pending.take() {
-                    self.close_unstarted(id, status, edge);
-                }
+            // What was announced before the start was not the end.
+            (ShellEvent::Start, _) => {
+                shell.proposal = None;
+                self.on_start(edge.point);
             }
+            (ShellEvent::End(status), Phase::Running(id)) => self.propose(id, Begin::Marked, status, edge, probe),
+            (ShellEvent::End(status), _) => match shell.pending {
+                Some(id) => {
+                    let begin = if shell.marks_starts { Begin::Unstarted } else { Begin::Unmarked };
+                    self.propose(id, begin, status, edge, probe);
+                }
+                None => shell.phase = Phase::Ended,
+            },
+            (ShellEvent::FilesRead, _) => shell.has_read_files = true,
+            (ShellEvent::NoStarts, _) => shell.marks_starts = false,
             (ShellEvent::SentinelStart | ShellEvent::SentinelEnd(_), _) => {}
+        }
+    }
+
+    /// The shell announces the end of a command.
+    fn propose(&mut self, id: CommandId, begin: Begin, status: Option<i32>, edge: Edge, probe: &dyn Probe) {
+        let output = if begin == Begin::Marked { self.wanted_output(id, &edge) } else { None };
+        let end = Announced::new(status, edge, output, probe);
+        // A continuation prompt before an end was printed by the command.
+        if let Some(command) = self.commands.get_mut(id) {
+            command.incomplete = None;
+        }
+        let Some(shell) = &mut self.shell else { return };
+        match &mut shell.proposal {
+            Some(proposal) if proposal.id == id => proposal.add(end),
+            other => *other = Some(Proposal::new(id, begin, end)),
+        }
+    }
+
+    /// A prompt shows up, and no end was announced before it.
+    fn propose_by_prompt(&mut self, id: CommandId, begin: Begin, status: Option<i32>, probe: &dyn Probe) {
+        let edge = self.edge();
+        let output = if begin == Begin::Marked { self.wanted_output(id, &edge) } else { None };
+        let end = Announced::new(status, edge, output, probe);
+        if let Some(shell) = &mut self.shell {
+            shell.proposal = Some(Proposal::by_prompt(id, begin, end));
+        }
+    }
+
+    pub(super) fn has_proposal(&self) -> bool {
+        self.shell.as_ref().is_some_and(|shell| shell.proposal.is_some())
+    }
+
+    /// When the kernel is to be asked whether the shell reads.
+    pub(super) fn next_check(&self) -> Option<Instant> {
+        self.shell.as_ref()?.proposal.as_ref().map(Proposal::due)
+    }
+
+    /// The shell has announced an end, and the kernel says that it reads.
+    pub(super) fn is_end_confirmed(&self, probe: &dyn Probe) -> bool {
+        let Some(MarkedShell { program, proposal: Some(proposal), .. }) = &self.shell else { return false };
+        proposal.due() <= Instant::now() && proposal.is_confirmed_by_kernel(*program, probe)
+    }
+
+    /// Accepts an announced end that was confirmed, or asks again later. True when it was accepted.
+    pub(super) fn check_proposal(&mut self, is_confirmed: bool) -> bool {
+        let Some(MarkedShell { proposal: Some(proposal), .. }) = &mut self.shell else { return false };
+        if !is_confirmed {
+            if proposal.due() <= Instant::now() {
+                proposal.postpone();
+            }
+            return false;
+        }
+        self.accept_proposal();
+        true
+    }
+
+    /// The command has ended as announced, and the shell reads.
+    fn accept_proposal(&mut self) {
+        let point = self.point();
+        let Some(shell) = &mut self.shell else { return };
+        let Some(proposal) = shell.proposal.take() else { return };
+        let (id, begin) = (proposal.id, proposal.begin);
+        let Some(Announced { status, edge, output, .. }) = proposal.decide() else { return };
+        shell.pending.take_if(|pending| *pending == id);
+        shell.come_to_prompt(point);
+        match begin {
+            Begin::Marked => {
+                // A sentinel's output was taken when its own end mark came.
+                if let Some(command) = self.commands.get_mut(id).filter(|command| command.output.is_none()) {
+                    command.output = output;
+                }
+                let by = if status.is_some() { Evidence::Integration } else { Evidence::Prompt };
+                self.close(id, status, by, edge);
+            }
+            Begin::Unstarted => self.close_unstarted(id, status, edge),
+            Begin::Unmarked => self.close_unmarked(id, status, edge),
+        }
+        match (&mut self.shell, status) {
+            (Some(shell), Some(_)) => shell.last_status = status,
+            // Nothing but its line editor tells of this shell any more.
+            (shell, None) => *shell = None,
+            _ => {}
         }
     }
 
@@ -168,7 +295,6 @@ impl Terminal {
         self.begin_output(id, point);
         if let Some(shell) = &mut self.shell {
             shell.phase = Phase::Running(id);
-            shell.reserve = None;
         }
     }
 
@@ -214,14 +340,17 @@ impl Terminal {
         let accepted = self.shell.as_mut().and_then(|shell| shell.accepted.take());
         let mut start = accepted.unwrap_or(edge.point);
         let (bytes, _) = self.ring.slice(start.offset, edge.point.offset);
-        if let Some(newline) = memchr::memchr(b'\n', &bytes) {
+        // Some line editors go to the next line before they give the terminal back, others after that.
+        let is_on_prompt = start.place.chars > 0;
+        if let Some(newline) = memchr::memchr(b'\n', &bytes).filter(|_| is_on_prompt) {
             start.offset += newline as u64 + 1;
             start.place = Place { line: start.place.line + 1, chars: 0, ..start.place };
         }
         if let Some(command) = self.commands.get_mut(id) {
             command.start = Some(start);
         }
-        self.close(id, status, Evidence::Integration, edge);
+        let by = if status.is_some() { Evidence::Integration } else { Evidence::Prompt };
+        self.close(id, status, by, edge);
     }
 
     fn on_sentinel_start(&mut self, nonce: &str) {
@@ -249,16 +378,21 @@ impl Terminal {
 
     /// Takes the output of a command that somebody waits for.
     fn take_output(&mut self, id: CommandId, end: &Edge) {
-        let Some(Command { wanted: Some(max_chars), output: None, start: Some(start), is_over_text, .. }) =
-            self.commands.get(id)
-        else {
-            return;
-        };
-        let (stretch, max_chars) = (Stretch { start: *start, end, is_over_text: *is_over_text }, *max_chars);
-        let output = self.stretch(&stretch, max_chars);
+        let Some(output) = self.wanted_output(id, end) else { return };
         if let Some(command) = self.commands.get_mut(id) {
             command.output = Some(output);
         }
+    }
+
+    /// The output of a command up to an end, if somebody waits for it and it was not taken yet.
+    fn wanted_output(&mut self, id: CommandId, end: &Edge) -> Option<Output> {
+        let Some(Command { wanted: Some(max_chars), output: None, start: Some(start), is_over_text, .. }) =
+            self.commands.get(id)
+        else {
+            return None;
+        };
+        let (stretch, max_chars) = (Stretch { start: *start, end, is_over_text: *is_over_text }, *max_chars);
+        Some(self.stretch(&stretch, max_chars))
     }
 
     fn open_sentinel(&self, nonce: &str) -> Option<CommandId> {
@@ -299,7 +433,7 @@ impl Terminal {
                     if let Some(command) = self.commands.get_mut(id) {
                         command.start.get_or_insert(at(echo.unwrap_or(answer.first_line)));
                     }
-                    Edge { point: at(line), line: String::new() }
+                    Edge { point: at(line), line: String::new(), at: Instant::now() }
                 }
             };
             ingested.news = true;
@@ -320,7 +454,7 @@ impl Terminal {
     pub(super) fn finish(&mut self, id: CommandId, status: Option<i32>, by: Evidence, edge: Edge) {
         let Some(command) = self.commands.get_mut(id).filter(|command| command.end.is_none()) else { return };
         command.start.get_or_insert(edge.point);
-        let after = command.since.elapsed();
+        let after = edge.at.saturating_duration_since(command.since);
         self.commands.end(id, End { status, by, after, edge: edge.clone() });
         self.take_output(id, &edge);
     }
@@ -355,6 +489,28 @@ impl Terminal {
         if *pasted { edits && (*interrupted || is_same_prompt) } else { is_same_prompt }
     }
 
+    /// A command was typed to this process group before.
+    pub(super) fn has_typed_to(&self, group: u32) -> bool {
+        let is_there = |command: &Command| matches!(&command.way, Way::Sentinel { typed_to: Some(typed_to), .. } if typed_to.group == group);
+        self.commands.iter().rev().any(is_there)
+    }
+
+    /// A command began and was interrupted, and nothing has come of it for this long.
+    pub(super) fn was_interrupted(&self, id: CommandId, silence: Duration) -> bool {
+        let was = |command: &Command| command.interrupted && command.start.is_some() && command.candidate.is_none();
+        self.commands.get(id).is_some_and(was) && self.last_output.elapsed() >= silence
+    }
+
+    /// The cursor stands behind the prompt that the last command in this process group was typed at.
+    pub(super) fn shows_prompt_of(&mut self, group: u32) -> bool {
+        let line = self.line_before_cursor();
+        let last = self.commands.iter().rev().find_map(|command| match &command.way {
+            Way::Sentinel { typed_to: Some(typed_to), prompt, .. } if typed_to.group == group => Some(prompt),
+            _ => None,
+        });
+        last.is_some_and(|prompt| is_prompt(&line, prompt))
+    }
+
     /// Gives such a command up: it has ended, and nobody knows how.
     pub(super) fn give_up(&mut self, id: CommandId) {
         let edge = self.edge();
@@ -370,23 +526,21 @@ fn is_prompt(line: &str, prompt: &str) -> bool {
 
 impl MarkedShell {
     /// One that has just been started.
-    pub(super) fn new(program: IntegratedShell, secret: String) -> Self {
+    pub(super) fn new(program: IntegratedShell, args: Vec<String>, secret: String) -> Self {
         Self {
             program,
+            args,
             secret,
             phase: Phase::Starting,
             pending: None,
-            reserve: None,
+            proposal: None,
             accepted: None,
             prompt: None,
             has_typed_ahead: false,
             last_status: None,
+            has_read_files: false,
+            marks_starts: true,
         }
-    }
-
-    /// It marks the end of `exit` too; only the next prompt tells that it goes on.
-    fn ends_before_exit(&self) -> bool {
-        self.program == IntegratedShell::Fish
     }
 
     /// A command is about to be typed.
@@ -400,7 +554,6 @@ impl MarkedShell {
     fn come_to_prompt(&mut self, point: Point) {
         self.phase = Phase::Prompt;
         self.prompt = Some(point);
-        self.reserve = None;
     }
 }
 

@@ -4,7 +4,7 @@
 //! shell counts when it was started to do that.
 
 use super::sentinel::Form;
-use crate::pty::Program;
+use crate::pty::{Program, Waiting};
 
 /// Options of shells that are followed by a value.
 const SHELL_VALUES: [&str; 9] =
@@ -39,6 +39,36 @@ pub(super) fn interactive_shell(program: &Program) -> Option<Form> {
         }
     }
     Some(form)
+}
+
+/// What a shell wants to read, told by the system call it waits in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// The next command.
+    Command,
+    /// An answer to something that one of its builtins asks.
+    Answer,
+}
+
+/// Tells a shell at its prompt from one in `read` or `select`; nothing where both look the same. `canonical` is the mode
+/// of the shell's terminal, where that is known.
+///
+/// A prompt is read by the line editor, or into the shell's own input buffer; a builtin has a buffer of another size, or
+/// takes one byte at a time so that the rest is left to others.
+pub(super) fn wanted(name: &str, waiting: Waiting, canonical: Option<bool>) -> Option<Wanted> {
+    let wanted = |is_command: bool| Some(if is_command { Wanted::Command } else { Wanted::Answer });
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    match (name, waiting) {
+        ("bash" | "rbash" | "sh", Waiting::Read { bytes: 1 | 4096, .. }) => wanted(false),
+        ("bash" | "rbash", Waiting::Read { .. }) => wanted(true),
+        ("bash" | "rbash", Waiting::SelectInput) => canonical.and_then(|canonical| wanted(!canonical)),
+        ("zsh", Waiting::Read { fd: 0, onto_stack, .. }) => wanted(!onto_stack),
+        ("zsh", Waiting::Read { onto_stack, .. }) => wanted(onto_stack),
+        ("dash" | "sh", Waiting::Read { bytes, .. }) => wanted(bytes > 1),
+        // Without its line editor it takes single bytes at its prompt, too.
+        ("mksh" | "lksh", Waiting::Read { .. }) => canonical.and_then(|canonical| wanted(!canonical)),
+        _ => None,
+    }
 }
 
 /// True for a program that was started to give a shell on another machine, as another user, or in a container.
@@ -133,6 +163,31 @@ mod tests {
             ("python3", None),
         ] {
             assert_eq!(interactive_shell(&program(line)), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_question_is_told_from_a_prompt() {
+        let read = |fd, bytes, onto_stack| Waiting::Read { fd, bytes, onto_stack };
+        for (name, waiting, canonical, expected) in [
+            ("bash", Waiting::SelectInput, Some(false), Some(Wanted::Command)),
+            ("bash", Waiting::SelectInput, Some(true), Some(Wanted::Answer)),
+            ("bash", Waiting::SelectInput, None, None),
+            ("bash-5.2", read(0, 1024, false), Some(true), Some(Wanted::Command)),
+            ("bash", read(0, 4096, false), Some(true), Some(Wanted::Answer)),
+            ("bash", read(0, 1, true), Some(false), Some(Wanted::Answer)),
+            ("dash", read(0, 8192, false), Some(true), Some(Wanted::Command)),
+            ("dash", read(0, 1, true), Some(true), Some(Wanted::Answer)),
+            ("zsh", read(10, 1, true), Some(false), Some(Wanted::Command)),
+            ("zsh", read(0, 1, false), Some(true), Some(Wanted::Command)),
+            ("zsh", read(0, 1, true), Some(true), Some(Wanted::Answer)),
+            ("zsh", read(10, 1, false), Some(false), Some(Wanted::Answer)),
+            ("mksh", read(0, 1, true), Some(false), Some(Wanted::Command)),
+            ("mksh", read(0, 1, false), Some(true), Some(Wanted::Answer)),
+            ("fish", Waiting::Poll, Some(false), None),
+            ("ksh93", Waiting::SelectInput, Some(true), None),
+        ] {
+            assert_eq!(wanted(name, waiting, canonical), expected, "{name} {waiting:?}");
         }
     }
 

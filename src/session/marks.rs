@@ -46,6 +46,10 @@ pub(super) enum ShellEvent {
     Start,
     /// It ended with this status.
     End(Option<i32>),
+    /// All start-up files have been read.
+    FilesRead,
+    /// The starts of commands cannot be marked.
+    NoStarts,
     /// A typed sentinel's beginning.
     SentinelStart,
     /// A typed sentinel's end, with the status.
@@ -158,6 +162,8 @@ fn parse_osc(text: &[u8]) -> Option<Mark> {
         "P" => ShellEvent::Continuation,
         "C" => ShellEvent::Start,
         "D" => ShellEvent::End(status),
+        "F" => ShellEvent::FilesRead,
+        "N" => ShellEvent::NoStarts,
         "S" => ShellEvent::SentinelStart,
         "E" => ShellEvent::SentinelEnd(status),
         _ => return None,

@@ -17,6 +17,7 @@ mod marks;
 mod masked;
 mod outbox;
 pub(crate) mod output;
+mod proposal;
 mod ready;
 mod record;
 mod ring;
@@ -176,10 +177,9 @@ impl Session {
         }
     }
 
-    /// The directory of the shell: as it says, else as the system knows it.
+    /// The directory of the session's own program: as the system knows it, else as the shell says.
     fn directory(&self) -> Option<PathBuf> {
-        let said = self.shared.lock().cwd.clone();
-        said.map(PathBuf::from).or_else(|| self.shared.control.directory())
+        self.shared.control.directory().or_else(|| self.shared.lock().cwd.clone().map(PathBuf::from))
     }
 
     /// How it ended, if it has.

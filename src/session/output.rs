@@ -54,7 +54,7 @@ pub(super) fn extract(
     max_chars: usize,
     redactor: &Redactor,
 ) -> Output {
-    let Stretch { start, end: Edge { point: end, line }, is_over_text } = stretch;
+    let Stretch { start, end: Edge { point: end, line, .. }, is_over_text } = stretch;
     let (bytes, is_whole) = ring.slice(start.offset, end.offset);
     let is_plain = start.place.buffer == Buffer::Main && end.place.buffer == Buffer::Main;
     let text = if is_whole && (!is_plain || *is_over_text || goes_back(&bytes)) {
@@ -203,7 +203,8 @@ mod tests {
         let end = point(&mut emulator, printed);
         let range = Mode::Range { from: end.place.line, until: Some(end.place.line + 1) };
         let line = emulator.read(&Request::new(range), None).text;
-        let stretch = Stretch { start, end: &Edge { point: end, line }, is_over_text: false };
+        let stretch =
+            Stretch { start, end: &Edge { point: end, line, at: std::time::Instant::now() }, is_over_text: false };
         let output = extract(&mut emulator, &ring, &stretch, 10_000, &Redactor::new([]));
         output.text.split('\n').map(str::to_owned).collect()
     }

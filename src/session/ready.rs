@@ -7,25 +7,29 @@ use std::time::{Duration, Instant};
 
 use super::commands::{TypedTo, Way};
 use super::evidence::Phase;
-use super::ground::{carries_shell, interactive_shell};
+use super::ground::{Wanted, carries_shell, interactive_shell, wanted};
 use super::integration::INTERRUPT;
 use super::sentinel::Form;
 use super::terminal::{Reader, Terminal, TypedText};
 use super::{Session, Writer};
 use crate::error::{Busy, Error, Result};
 use crate::ids::CommandId;
-use crate::pty::Foreground;
+use crate::pty::{self, Foreground, Program, Waiting};
 
 /// How long a shell may take to show its first prompt before it is typed at all the same.
 const START_PATIENCE: Duration = Duration::from_secs(15);
-/// How long a line editor may read without a mark before it counts as one that knows none.
-const MUTE_EDITOR: Duration = Duration::from_millis(500);
+/// When a shell that has not shown its first prompt is looked at again. Nothing tells when a program begins to read.
+const STARTING: Duration = Duration::from_secs(1);
+/// How long a program that reads before the first prompt is silent until it counts as one that asks for something.
+const ASKING: Duration = Duration::from_millis(250);
 /// How long a prompt may take to come back after a command.
 const PROMPT_PATIENCE: Duration = Duration::from_secs(3);
 /// How long the terminal may be in the hands of something that is just beginning or ending.
 const PASSING: Duration = Duration::from_millis(300);
 /// How long after its prompt a line editor may take to ask for pastes.
 const PASTE_PATIENCE: Duration = Duration::from_millis(100);
+/// When a shell that is about to read is looked at again.
+const SETTLING: Duration = Duration::from_millis(10);
 /// How long a shell without a line editor may take to show something.
 const PLAIN_PATIENCE: Duration = Duration::from_millis(250);
 /// A line that somebody typed ahead is run within this time after a prompt.
@@ -111,7 +115,8 @@ impl Session {
     pub(super) fn own_shell(&self) -> Option<Ground> {
         let form = Form::for_program(&self.shared.shell)?;
         let args = std::iter::once(&self.shared.shell).chain(&self.shared.spawned_args).cloned().collect();
-        Some(Ground::Shell { form, typed_to: Some(TypedTo { group: self.shared.control.pid(), args }) })
+        let pid = self.shared.control.pid();
+        Some(Ground::Shell { form, typed_to: Some(TypedTo { group: pid, args, pid: Some(pid) }) })
     }
 
     /// A shell reads.
@@ -159,13 +164,13 @@ impl Session {
                 Some(Phase::Prompt) if takes_paste => return Ground::Prompt,
                 Some(Phase::Prompt) if matches!(terminal.reader(own), Some(Reader::Edits | Reader::Plain)) => None,
                 Some(Phase::Prompt) => Some(PASTE_PATIENCE),
-                // A line editor that reads in silence: an old bash, or another shell that the start-up files began.
-                Some(Phase::Starting) if takes_paste => {
-                    let silence = terminal.last_output.elapsed();
-                    Some(if silence >= MUTE_EDITOR { Duration::ZERO } else { waited + MUTE_EDITOR - silence })
+                Some(Phase::Starting) => {
+                    drop(terminal);
+                    return self.look_at_start(waited);
                 }
-                Some(Phase::Starting) => Some(START_PATIENCE),
                 Some(Phase::Submitted | Phase::Ended) => Some(PROMPT_PATIENCE),
+                // Its end was announced; the kernel is asked whether the shell reads.
+                Some(Phase::Running(_)) if terminal.has_proposal() => Some(PROMPT_PATIENCE),
                 Some(Phase::Running(_)) | None => None,
             }
         };
@@ -173,6 +178,50 @@ impl Session {
             Some(patience) if waited < patience => Ground::NotYet(patience),
             _ => self.look_at_foreground(waited),
         }
+    }
+
+    /// Looks at who has the terminal before the first prompt. A start-up file may ask for something, and a command is no
+    /// answer to that.
+    fn look_at_start(&self, waited: Duration) -> Ground {
+        let (silence, edits, has_read_files) = {
+            let terminal = self.shared.lock();
+            let has_read_files = terminal.shell.as_ref().is_some_and(|shell| shell.has_read_files);
+            (terminal.last_output.elapsed(), terminal.emulator.modes().bracketed_paste, has_read_files)
+        };
+        let Some(foreground) = self.foreground() else { return self.look_at_foreground(waited) };
+        let Some(program) = &foreground.program else { return Ground::NotYet(waited + STARTING) };
+        let reads = match pty::waits_for(program.pid) {
+            Some(Waiting::Read { .. } | Waiting::SelectInput) => true,
+            // fish waits like this for other things, too, but not for long.
+            Some(Waiting::Poll) => !foreground.canonical && silence >= STARTING,
+            Some(Waiting::Nothing) | None => false,
+        };
+        let is_marked = self.is_marked(foreground.group, &program.args);
+        if is_marked && has_read_files && reads && silence >= ASKING {
+            // It shows a prompt, and something keeps its marks away.
+            self.shared.lock().shell = None;
+            return self.look_at_foreground(waited);
+        }
+        let is_other_shell = !is_marked && interactive_shell(program).is_some();
+        match (silence < ASKING, reads) {
+            (true, _) => Ground::NotYet(waited + ASKING - silence),
+            // A start-up file began another shell, which knows no marks.
+            (false, reads) if is_other_shell => match reads || edits || waited >= START_PATIENCE {
+                true => self.look_at_foreground(waited),
+                false => Ground::NotYet(waited + STARTING),
+            },
+            (false, true) => {
+                let reason = format!("{} asks for something before its first prompt", program.name);
+                Ground::Busy(reason, Some(foreground))
+            }
+            (false, false) if is_marked || waited < START_PATIENCE => Ground::NotYet(waited + STARTING),
+            (false, false) => self.look_at_foreground(waited),
+        }
+    }
+
+    /// The program is the shell that was given start-up files, and no other in its place.
+    fn is_marked(&self, group: u32, args: &[String]) -> bool {
+        group == self.shared.control.pid() && args.get(1..) == Some(&self.shared.spawned_args)
     }
 
     /// Looks at who has the terminal.
@@ -194,25 +243,27 @@ impl Session {
             let reason = "A program that is just ending has the terminal";
             return soon_or_busy(waited, reason.to_owned(), foreground);
         };
-        let form = match interactive_shell(program) {
-            Some(form) => form,
-            None if carries_shell(program) && !foreground.canonical => Form::Posix,
-            None if carries_shell(program) => {
-                let reason = format!("{} asks for something, a password perhaps", program.name);
-                return Ground::Busy(reason, Some(foreground));
+        let (form, shell) = match answering_shell(program, foreground.canonical) {
+            Ok(answering) => answering,
+            // mksh has no printf of its own: after the end mark, this one is still to end.
+            Err(reason) if program.name == "printf" => return soon_or_busy(waited, reason, foreground),
+            // What the shell runs for its prompt, most likely.
+            Err(_)
+                if group != own
+                    && waited < PROMPT_PATIENCE
+                    && self.shared.lock().commands.is_before_prompt(PROMPT_PATIENCE) =>
+            {
+                return Ground::NotYet(PROMPT_PATIENCE);
             }
-            None => {
-                let reason = format!("{} has the terminal", program.name);
-                // mksh has none of its own: after the end mark, this one is still to end.
-                let is_passing = program.name == "printf";
-                return if is_passing {
-                    soon_or_busy(waited, reason, foreground)
-                } else {
-                    Ground::Busy(reason, Some(foreground))
-                };
-            }
+            Err(reason) => return Ground::Busy(reason, Some(foreground)),
         };
-        let typed_to = TypedTo { group, args: program.args.clone() };
+        let is_behind_relay = shell.as_ref().is_none_or(|shell| shell.pid != program.pid);
+        let canonical = (!is_behind_relay).then_some(foreground.canonical);
+        let waiting = shell.as_ref().and_then(|shell| pty::waits_for(shell.pid));
+        let wants = shell.as_ref().zip(waiting).and_then(|(shell, waiting)| wanted(&shell.name, waiting, canonical));
+        let inner_args = shell.iter().filter(|_| is_behind_relay).flat_map(|shell| &shell.args);
+        let args = program.args.iter().chain(inner_args).cloned().collect();
+        let typed_to = TypedTo { group, args, pid: shell.as_ref().map(|shell| shell.pid) };
         let mut terminal = self.shared.lock();
         // A copy of the shell runs something in its name, or is about to become a program.
         // The line editor's mode says nothing while the terminal is behind: before a typed command has begun.
@@ -220,8 +271,19 @@ impl Session {
         if group != own && program.is_fork && (is_behind || !terminal.emulator.modes().bracketed_paste) {
             return soon_or_busy(waited, "A part of a command is still running".to_owned(), foreground);
         }
+        let is_at_marked_prompt = group == own && phase(&terminal) == Some(Phase::Prompt);
+        // Before its first command, a shell is looked at when it has come to rest: its output may be a question.
+        let is_settling = waiting == Some(Waiting::Nothing) && waited < PASTE_PATIENCE && !is_at_marked_prompt;
+        if is_settling && !terminal.has_typed_to(group) {
+            return Ground::NotYet(waited + SETTLING);
+        }
+        if wants == Some(Wanted::Answer) && !is_at_marked_prompt && !terminal.shows_prompt_of(group) {
+            let reason = format!("{} asks for something", shell.as_ref().unwrap_or(program).name);
+            return soon_or_busy(waited, reason, foreground);
+        }
         if let Some(id) = running_in(&terminal, &typed_to, own, &self.shared.spawned_args) {
-            if !terminal.has_returned_to_prompt(id, Some(&typed_to)) {
+            let reads = wants == Some(Wanted::Command) && terminal.was_interrupted(id, PASSING);
+            if !reads && !terminal.has_returned_to_prompt(id, Some(&typed_to)) {
                 // A line that was sent off just now is often over in a moment.
                 let is_young = terminal.commands.get(id).is_some_and(|command| command.age() < PASSING);
                 return match is_young && waited < PASSING {
@@ -231,14 +293,18 @@ impl Session {
             }
             terminal.give_up(id);
         }
-        let is_at_marked_prompt = group == own && phase(&terminal) == Some(Phase::Prompt);
-        let patience = match is_at_marked_prompt {
-            true => Duration::ZERO,
-            false => patience_with(&mut terminal, &program.name, group, foreground.canonical),
+        let patience = match wants {
+            _ if is_at_marked_prompt => Duration::ZERO,
+            // It reads; its prompt, by which it will be known when it reads again, may be still on its way.
+            Some(Wanted::Command) => patience_for_prompt(&mut terminal),
+            _ => patience_with(&mut terminal, &program.name, group, foreground.canonical),
         };
         match waited >= patience {
-            true => Ground::Shell { form, typed_to: Some(typed_to) },
             false => Ground::NotYet(patience),
+            true if patience == PROMPT_PATIENCE && waiting == Some(Waiting::Nothing) => {
+                Ground::Busy(format!("{} does not read", program.name), Some(foreground))
+            }
+            true => Ground::Shell { form, typed_to: Some(typed_to) },
         }
     }
 
@@ -258,6 +324,23 @@ impl Session {
             command,
             age,
         }))
+    }
+}
+
+/// The shell that gets what is typed: the program itself, or one behind it; the process is unknown of a shell elsewhere.
+/// Else the reason why nothing may be typed.
+fn answering_shell(program: &Program, canonical: bool) -> std::result::Result<(Form, Option<Program>), String> {
+    if let Some(form) = interactive_shell(program) {
+        return Ok((form, Some(program.clone())));
+    }
+    match pty::behind_relay(program.pid) {
+        Some(inner) => match interactive_shell(&inner) {
+            Some(form) => Ok((form, Some(inner))),
+            None => Err(format!("{} has the terminal", inner.name)),
+        },
+        None if !carries_shell(program) => Err(format!("{} has the terminal", program.name)),
+        None if canonical => Err(format!("{} asks for something, a password perhaps", program.name)),
+        None => Ok((Form::Posix, None)),
     }
 }
 
@@ -306,9 +389,12 @@ fn patience_with(terminal: &mut Terminal, name: &str, group: u32, canonical: boo
         // Its line editor does not have the terminal yet.
         Some(Reader::Pastes) => PROMPT_PATIENCE,
         None | Some(Reader::Edits) if canonical => PROMPT_PATIENCE,
-        // What it will be known by when it reads again is its prompt.
-        _ if terminal.line_before_cursor().trim().is_empty() => PLAIN_PATIENCE,
-        None => PASTE_PATIENCE,
-        Some(Reader::Edits | Reader::Plain) => Duration::ZERO,
+        None => patience_for_prompt(terminal).max(PASTE_PATIENCE),
+        Some(Reader::Edits | Reader::Plain) => patience_for_prompt(terminal),
     }
+}
+
+/// How long a prompt may take to show. By its prompt a shell is known when it reads again.
+fn patience_for_prompt(terminal: &mut Terminal) -> Duration {
+    if terminal.line_before_cursor().trim().is_empty() { PLAIN_PATIENCE } else { Duration::ZERO }
 }

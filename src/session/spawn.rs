@@ -120,7 +120,8 @@ impl Session {
         let (pty, child) = Pty::new(started).map_err(|error| problem(error.to_string()))?;
         let redactor = knowing_environment(&new).with_literals(secret.clone());
         let program = IntegratedShell::from_program(&new.shell);
-        let shell = program.zip(secret).map(|(program, secret)| MarkedShell::new(program, secret));
+        let shell =
+            program.zip(secret).map(|(program, secret)| MarkedShell::new(program, spawned_args.clone(), secret));
         let mut terminal = Terminal::new(new.size, new.ring_bytes, shell, redactor);
         terminal.tapped = tap.map(Tapped::new);
         let (orders, inbox) = mpsc::channel(WRITE_QUEUE);

@@ -15,16 +15,23 @@ use super::integration::INTERRUPT;
 use super::output::Output;
 use super::ready::Ground;
 use super::sentinel::{Form, Sentinel};
-use super::terminal::TypedText;
+use super::terminal::{Terminal, TypedText};
 use super::{Command, Session, Writer};
 use crate::error::{Error, Incomplete, Result, TimedOut};
 use crate::ids::{CommandId, random_hex};
+use crate::pty;
 use crate::runtime::{Finishing, sleep_until};
 
 /// How long a cancelled command may take to end.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
 /// How long a shell may take from the end of a command to its word where it is.
 const DIRECTORY_PATIENCE: Duration = Duration::from_millis(500);
+/// Ctrl-U, which empties a line, in a line editor and in the system's own.
+const CLEAR: &[u8] = b"\x15";
+/// The same in zsh, which may have several lines there.
+const CLEAR_BUFFER: &[u8] = b"\x18\x0b\x15";
+/// Leaves a search of readline, goes to the end of the line and empties it.
+const LEAVE_AND_CLEAR: &[u8] = b"\x07\x05\x15";
 /// Characters of what an unfinished command printed.
 const PARTIAL_CHARS: usize = 20_000;
 /// Characters of raw output in an answer, unless all of it is asked for.
@@ -68,8 +75,10 @@ pub struct TalkAnswer {
     pub exit_code: Option<i32>,
     /// How long it ran.
     pub duration: Duration,
-    /// Where the shell is now.
+    /// The directory of the shell that ran it, without symbolic links; unknown of a shell on another machine.
     pub cwd: Option<PathBuf>,
+    /// The name by which the shell itself knows that directory, where it is another one.
+    pub logical_cwd: Option<PathBuf>,
     /// What told that it ended.
     pub completed_by: Evidence,
     /// The text that would have ended, or ended, the output.
@@ -131,6 +140,7 @@ impl Session {
             };
             let enter = match way {
                 Way::Sentinel { pasted: false, .. } => self.enter(),
+                _ if self.shared.control.line_modes().is_some_and(|modes| modes.drops_enter) => Enter::PasteLineFeed,
                 _ => Enter::Paste,
             };
             let id = terminal.commands.begin(command, cwd, way);
@@ -139,8 +149,9 @@ impl Session {
                 command.named.clone_from(&request.sentinel);
             }
             let mut bytes = Vec::new();
-            // Ctrl-U takes back what stands on a line, in a line editor and in the system's own.
-            bytes.extend((terminal.typed != TypedText::None).then_some(0x15));
+            if terminal.typed != TypedText::None {
+                bytes.extend(self.clearing(&terminal, ground));
+            }
             bytes.extend(match ground {
                 Ground::Shell { form, .. } => typed(&sentinel.typed(*form, command), enter),
                 _ => typed(command, enter),
@@ -155,6 +166,16 @@ impl Session {
         let session = self.clone();
         Finishing::new(async move { session.type_command(id, &bytes).await }).await?;
         Ok(id)
+    }
+
+    /// What takes back what stands on the line: text of somebody's, or replies of the terminal that nobody read.
+    fn clearing(&self, terminal: &Terminal, ground: &Ground) -> &'static [u8] {
+        match ground {
+            Ground::Shell { form: Form::Posix, .. } if !self.shared.control.is_canonical() => LEAVE_AND_CLEAR,
+            Ground::Shell { form: Form::Zsh, .. } => CLEAR_BUFFER,
+            Ground::Shell { .. } => CLEAR,
+            _ => terminal.shell.as_ref().map_or(CLEAR, |shell| shell.program.clearing()),
+        }
     }
 
     /// How a line is ended for a shell without a line editor.
@@ -190,7 +211,8 @@ impl Session {
         loop {
             match self.state_of(id) {
                 State::Ended => return Waited::Ended,
-                State::Incomplete => return Waited::Incomplete,
+                State::Incomplete if self.waits_for_rest(id).await => return Waited::Incomplete,
+                State::Incomplete => self.forget_incomplete(id),
                 State::Running if Instant::now() >= deadline => return Waited::TimedOut,
                 State::Running => {}
             }
@@ -199,6 +221,26 @@ impl Session {
                 _ = progress.changed(), if follows_output => {}
                 () = sleep_until(deadline) => {}
             }
+        }
+    }
+
+    /// The shell has asked for the rest of a command. It reads by now or will in a moment, unless a program that runs in it
+    /// printed the mark, and that must not be interrupted.
+    async fn waits_for_rest(&self, id: CommandId) -> bool {
+        for pause in [1, 2, 5, 10, 30] {
+            let reads = pty::waits_for(self.shared.control.pid()) != Some(pty::Waiting::Nothing);
+            // An end that came meanwhile is noticed before the next look.
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+            if reads {
+                return self.shared.lock().commands.get(id).is_some_and(|command| command.incomplete.is_some());
+            }
+        }
+        false
+    }
+
+    fn forget_incomplete(&self, id: CommandId) {
+        if let Some(command) = self.shared.lock().commands.get_mut(id) {
+            command.incomplete = None;
         }
     }
 
@@ -241,9 +283,28 @@ impl Session {
         State::Running
     }
 
+    /// Where the shell is that ran a command, and what it calls that.
+    fn directory_after(&self, id: CommandId) -> (Option<PathBuf>, Option<PathBuf>) {
+        let (shell, said) = {
+            let terminal = self.shared.lock();
+            let typed_to = terminal.commands.get(id).and_then(|command| match &command.way {
+                Way::Sentinel { typed_to, .. } => typed_to.as_ref().map(|typed_to| typed_to.pid),
+                _ => None,
+            });
+            (typed_to.unwrap_or(Some(self.shared.control.pid())), terminal.cwd.clone().map(PathBuf::from))
+        };
+        let Some(shell) = shell else { return (None, None) };
+        // A shell that the command ended has given the terminal back to the session's own.
+        let cwd = pty::directory(shell).or_else(|| self.directory());
+        let is_own = shell == self.shared.control.pid();
+        // A shell can be made to say anything; a name counts when it leads to the same place.
+        let leads_there = |path: &PathBuf| Some(path) != cwd.as_ref() && std::fs::canonicalize(path).ok() == cwd;
+        (cwd.clone(), said.filter(|_| is_own).filter(leads_there))
+    }
+
     /// What a command came to.
     pub(super) fn answer(&self, id: CommandId, sentinel: &str, all_raw: bool) -> Result<TalkAnswer> {
-        let cwd = self.directory();
+        let (cwd, logical_cwd) = self.directory_after(id);
         let mut terminal = self.shared.lock();
         let output = terminal.output_of(id, usize::MAX).unwrap_or_default();
         let Some(command) = terminal.commands.get_mut(id) else {
@@ -271,6 +332,7 @@ impl Session {
             exit_code: end.status,
             duration: end.after,
             cwd,
+            logical_cwd,
             completed_by: end.by,
             sentinel: sentinel.to_owned(),
             raw_output,
@@ -385,6 +447,8 @@ fn is_plain(typed_to: Option<&TypedTo>) -> bool {
 enum Enter {
     /// All lines are one paste; the line editor knows the key.
     Paste,
+    /// The same; the system drops that key, and the line editor takes a line feed for it.
+    PasteLineFeed,
     /// The system makes a line feed of the key.
     Key,
     /// Nobody does.
@@ -397,12 +461,13 @@ fn typed(text: &str, enter: Enter) -> Vec<u8> {
     match enter {
         Enter::Key => return format!("{}\r", plain().replace('\n', "\r")).into_bytes(),
         Enter::LineFeed => return format!("{}\n", plain()).into_bytes(),
-        Enter::Paste => {}
+        Enter::Paste | Enter::PasteLineFeed => {}
     }
     let mut text = text.to_owned();
     // Taking one out may make another.
     while text.contains("\x1b[201~") {
         text = text.replace("\x1b[201~", "");
     }
-    format!("\x1b[200~{text}\x1b[201~\r").into_bytes()
+    let key = if enter == Enter::PasteLineFeed { '\n' } else { '\r' };
+    format!("\x1b[200~{text}\x1b[201~{key}").into_bytes()
 }

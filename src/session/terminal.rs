@@ -18,6 +18,7 @@ use super::ring::Ring;
 use crate::guard::{KeyWatch, PageRedactor, Redactor};
 use crate::ids::CommandId;
 use crate::model::ExitInfo;
+use crate::pty::Waiting;
 
 /// Lines of private keys that are remembered at most.
 const MOST_KEY_LINES: usize = 1_024;
@@ -34,6 +35,10 @@ pub(super) trait Probe {
     fn is_canonical(&self) -> bool;
     /// The session's own program.
     fn pid(&self) -> u32;
+    /// What that program waits for.
+    fn waiting(&self) -> Option<Waiting>;
+    /// It has these arguments, its name apart; true where nobody can tell.
+    fn has_arguments(&self, args: &[String]) -> bool;
 }
 
 /// What came of a piece of output.
@@ -197,14 +202,15 @@ impl Terminal {
     }
 
     /// When [`Terminal::tick`] is due.
-    pub(super) fn sync_deadline(&self) -> Option<Instant> {
-        self.emulator.sync_deadline().map(|deadline| self.epoch + deadline)
+    pub(super) fn next_tick(&self) -> Option<Instant> {
+        let sync = self.emulator.sync_deadline().map(|deadline| self.epoch + deadline);
+        sync.into_iter().chain(self.next_check()).min()
     }
 
-    /// Shows a synchronized update that stays open.
-    pub(super) fn tick(&mut self) -> Ingested {
+    /// Shows a synchronized update that stays open, and accepts an announced end if the shell reads again.
+    pub(super) fn tick(&mut self, is_reading: bool) -> Ingested {
         let replies = self.emulator.tick(self.epoch.elapsed()).bytes;
-        let mut ingested = Ingested { replies, news: false };
+        let mut ingested = Ingested { replies, news: self.check_proposal(is_reading) };
         self.look_for_sentinels(&mut ingested);
         ingested
     }
@@ -217,7 +223,7 @@ impl Terminal {
     /// Where the output stands, and the line there.
     pub(super) fn edge(&mut self) -> Edge {
         let point = self.point();
-        Edge { point, line: self.line(point.place.line) }
+        Edge { point, line: self.line(point.place.line), at: Instant::now() }
     }
 
     /// True when there is text at the cursor or below it.

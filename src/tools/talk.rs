@@ -35,6 +35,8 @@ pub(super) struct Answer {
     exit_code: Option<i32>,
     duration_ms: u64,
     cwd: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    logical_cwd: Option<String>,
     command_id: String,
     completed_by: &'static str,
     sentinel: String,
@@ -81,6 +83,7 @@ impl Request {
             exit_code: answer.exit_code,
             duration_ms: millis(answer.duration),
             cwd: answer.cwd.map(|cwd| cwd.display().to_string()),
+            logical_cwd: answer.logical_cwd.map(|cwd| cwd.display().to_string()),
             command_id: answer.command.to_string(),
             completed_by: answer.completed_by.as_str(),
             sentinel: answer.sentinel,

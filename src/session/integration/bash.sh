@@ -46,6 +46,8 @@ __kpty_wrap() {
   if [[ ${PS0-} != *"$__kpty_c" && ! (${PS0+x} && ${PS0@a} == *r*) ]]; then
     PS0=${PS0-} PS0=${PS0//"$__kpty_c"}$__kpty_c
   fi
+  # Somebody made it read-only: then nothing tells where a command starts.
+  [[ ${PS0-} == *"$__kpty_c" ]] || \builtin printf '\e]133;N;k=@SECRET@\e\\' >/dev/tty || [[ 1 ]]
   # An exported prompt would hand the secret to every child and let a nested bash speak for this one.
   \builtin export -n PS0 PS1 PS2 || [[ 1 ]]
   # First the end, so that nothing changes its status or prints before it; last the prompts. The line breaks inside
@@ -66,10 +68,18 @@ __kpty_start() {
     # A paste that is shown as a selection is drawn twice before it runs.
     \builtin bind 'set enable-active-region off'
     \builtin export -nf __kpty_move __kpty_renew __kpty_wrap
+    # Text from a program comes as a paste, and whatever stood on the line before it goes.
+    for __kpty_map in emacs-standard vi-insert vi-command; do
+      \builtin bind -m "$__kpty_map" '"\e[200~": bracketed-paste-begin'
+      \builtin bind -m "$__kpty_map" '"\e[991~": kill-whole-line'
+    done
+    \builtin unset __kpty_map
     __kpty_wrap ''
   fi
   \builtin unset -f __kpty_start
 }
 
 @USER_FILES@
+# All start-up files have been read. Told in two ways, because either name may be a function of the user's by now.
+{ \builtin printf '\e]133;F;k=@SECRET@\e\\'; \printf '\e]133;F;k=@SECRET@\e\\'; } 2>/dev/null
 \__kpty_start 2>/dev/null

@@ -28,12 +28,12 @@ end
 
 # fish has no continuation prompt: what it would not run stays in its editor, without a word. Where Enter is still its own,
 # say so first. An empty line counts as not valid, with status 1; an older fish does not know the option, with status 2.
-function __kpty_enter
+# Written into the binding, which must work when somebody erases all functions.
+set --local __kpty_enter "
     if not builtin commandline --is-valid; and builtin string length --quiet -- (builtin commandline)
-        builtin printf '\e]133;P;k=@SECRET@\e\134' >/dev/tty 2>/dev/null
+        builtin printf '\\e]133;P;k=@SECRET@\\e\\134' >/dev/tty 2>/dev/null
     end
-    builtin commandline --function execute
-end
+    builtin commandline --function execute"
 # Takes back what it kept. A key of our own, because a Ctrl-C is a signal: it overtakes the keys before it, and fish may
 # be deaf to it while it works on them.
 function __kpty_clear
@@ -42,15 +42,17 @@ function __kpty_clear
 end
 for __kpty_mode in default insert
     builtin bind --mode $__kpty_mode \e\[990~ __kpty_clear
+    builtin bind --mode $__kpty_mode \e\[991~ __kpty_clear
 end
 
 builtin commandline --is-valid 2>/dev/null
 if builtin test $status -eq 1
     for __kpty_mode in default insert
         builtin bind --user --mode $__kpty_mode \r >/dev/null 2>&1
-        or builtin bind --mode $__kpty_mode \r __kpty_enter
+        or builtin bind --mode $__kpty_mode \r $__kpty_enter
     end
     builtin set --erase __kpty_mode
 end
 
+builtin printf '\e]133;F;k=@SECRET@\e\134' >/dev/tty 2>/dev/null
 __kpty_end

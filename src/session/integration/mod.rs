@@ -12,7 +12,9 @@
 //! | `OSC 133;P;k=<secret>` | the command is incomplete: continuation prompt (bash, zsh), or kept in the editor as incomplete or wrong (fish) |
 //! | `OSC 133;C;k=<secret>` | a command starts; bash sends one per line of a paste |
 //! | `OSC 133;D;<status>;k=<secret>` | everything typed has ended |
-//! | `OSC 7;file://<secret><directory>` | just before each end |
+//! | `OSC 133;F;k=<secret>` | all start-up files have been read |
+//! | `OSC 133;N;k=<secret>` | starts of commands cannot be marked |
+//! | `OSC 7;file://<secret><directory>` | around an end, where the directory is new |
 
 use std::path::Path;
 
@@ -25,6 +27,10 @@ pub(super) const INTERRUPT: &[u8] = b"\x03";
 
 /// What the start-up files of zsh and fish bind to taking an unfinished command back.
 const CANCEL_KEY: &[u8] = b"\x1b[990~";
+
+/// What the start-up files bind to emptying the line, before that Ctrl-G, which leaves a search of bash.
+const CLEAR_KEYS: &[u8] = b"\x07\x1b[991~";
+const CLEAR_KEY: &[u8] = b"\x1b[991~";
 
 /// What an interactive bash reads by itself; it is silent about a missing file.
 const BASH_USER_FILES: &str = r"if [[ -r ~/.bashrc ]]; then \builtin . ~/.bashrc; fi";
@@ -64,6 +70,14 @@ impl IntegratedShell {
             "zsh" => Some(Self::Zsh),
             "fish" => Some(Self::Fish),
             _ => None,
+        }
+    }
+
+    /// What empties the line, whatever stands there, and leaves `$?` alone.
+    pub(super) fn clearing(self) -> &'static [u8] {
+        match self {
+            Self::Bash => CLEAR_KEYS,
+            Self::Zsh | Self::Fish => CLEAR_KEY,
         }
     }
 

@@ -39,6 +39,7 @@ __kpty_wrap() {
   {
     () {
       \builtin emulate -L zsh
+      \builtin local __kpty_map
       if [[ ${(t)PS1} != *readonly* ]]; then
         PS1=${${PS1//$3}//$4}
         if [[ $2 == on ]]; then PS1=$3$PS1$4; fi
@@ -53,6 +54,13 @@ __kpty_wrap() {
       # Takes an unfinished command back. A key, because a Ctrl-C is a signal: one that finds zsh in somebody's function,
       # like those that begin a line, is a failure there, and with `set -e` the end of the shell.
       \builtin bindkey '\e[990~' send-break
+      # Text from a program comes as a paste, and whatever stood on the line before it goes.
+      for __kpty_map in emacs viins vicmd; do
+        \builtin bindkey -M $__kpty_map '\e[991~' kill-buffer
+        \builtin bindkey -M $__kpty_map '\e[200~' bracketed-paste
+      done
+      # Some sets of options bring the mark of an unfinished line back.
+      PROMPT_EOL_MARK=
       __kpty_hook
     } "$?" "${options[promptpercent]}" \
       $'%{\e]133;A;%?;k=@SECRET@\e\\%}' $'%{\e]133;B;k=@SECRET@\e\\%}' $'%{\e]133;P;k=@SECRET@\e\\%}'
@@ -62,6 +70,11 @@ __kpty_wrap() {
 # Before the first prompt, after all of the user's files. Typed text comes from a program: an exclamation mark means
 # itself, a comment is one, and an unfinished line of output is left as it is.
 __kpty_start() {
+  # The line editor runs what is due, too: for a question of a start-up file, which is no prompt.
+  if \builtin zle; then
+    precmd_functions=(__kpty_start ${precmd_functions:#__kpty_start})
+    \builtin return 0
+  fi
   {
     \builtin setopt no_bang_hist interactive_comments no_prompt_sp no_prompt_cr
     __kpty_end
