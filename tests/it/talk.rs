@@ -2,7 +2,10 @@
 //!
 //! A case is a line of JSON: `name`, `shell`, `cols`, `rows` and `steps`. A step is a `command` with what must come of it
 //! (`exact` lines, `exit_code`, `contains`, `lacks`, or an `error_code` with `partial` output; `any` accepts all;
-//! `timeout_ms`, `max_ms` and `sentinel` as they say), a line to `send`, a `prompt` to wait for, or a pause (`sleep`).
+//! `timeout_ms`, `max_ms` and `sentinel` as they say; `min_ms` is the least that it ran, `cwd` where its shell is then, and
+//! `screen_lacks` is not to be seen afterwards), a line to `send`, a `prompt` to wait for, or a pause (`sleep`). A case may
+//! have a home of its own with files (`home`), `args`, `env`, and be about one way `only` (`auto`, `off`). `@HOME@` is the
+//! home.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -15,7 +18,7 @@ use kpty::session::source::Source;
 use kpty::session::talk::{OnTimeout, TalkAnswer, TalkRequest};
 use kpty::session::wait::{Ending, WaitRequest};
 use kpty::session::{Integration, NewSession, Session, input};
-use kpty_emulator::Size;
+use kpty_emulator::{Mode, Request, Size};
 use serde_json::Value;
 
 use crate::support::{Folder, repository};
@@ -93,6 +96,16 @@ fn judge(step: &Value, result: &Result<TalkAnswer, Error>, took: Duration) -> Re
             false => Err(format!("{error:?}")),
         };
     }
+    if let (Some(least), Ok(answer)) = (step["min_ms"].as_u64(), result)
+        && answer.duration < Duration::from_millis(least)
+    {
+        return Err(format!("ran {:?}, less than {least} ms", answer.duration));
+    }
+    if let (Some(wanted), Ok(answer)) = (text("cwd"), result)
+        && answer.cwd.as_deref() != Some(std::path::Path::new(wanted))
+    {
+        return Err(format!("in {:?}, not in {wanted}", answer.cwd));
+    }
     let wanted_status = step["exit_code"].as_i64();
     if step["any"] == true && wanted_status.is_none() {
         return Ok(());
@@ -125,9 +138,23 @@ async fn play(bench: &Bench, case: &Value, integration: Integration) -> Result<(
     let number = |name: &str| case[name].as_u64().unwrap_or_default() as u16;
     let size = Size::new(number("cols"), number("rows")).map_err(|error| error.to_string())?;
     let shell = case["shell"].as_str().unwrap_or_default();
-    let session =
-        Session::spawn(bench.new_session(shell, size, integration)).await.map_err(|error| error.to_string())?;
-    let outcome = play_steps(&session, case).await;
+    let own = case["home"].is_object().then(Bench::new);
+    let bench = own.as_ref().unwrap_or(bench);
+    let home = bench.home.path().to_str().expect("UTF-8");
+    let case: Value = serde_json::from_str(&case.to_string().replace("@HOME@", home)).expect("JSON");
+    for (name, text) in case["home"].as_object().into_iter().flatten() {
+        let path = bench.home.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, text.as_str().unwrap_or_default()).expect("a file");
+    }
+    let texts = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let new = NewSession {
+        args: case["args"].as_array().into_iter().flatten().map(texts).collect(),
+        env: case["env"].as_object().into_iter().flatten().map(|(name, value)| (name.clone(), texts(value))).collect(),
+        ..bench.new_session(shell, size, integration)
+    };
+    let session = Session::spawn(new).await.map_err(|error| error.to_string())?;
+    let outcome = play_steps(&session, &case).await;
     session.kill().await.map_err(|error| error.to_string())?;
     outcome
 }
@@ -155,6 +182,13 @@ pub(crate) async fn play_steps(session: &dyn Source, case: &Value) -> Result<(),
             let began = Instant::now();
             let result = session.talk(request).await;
             judge(step, &result, began.elapsed()).map_err(|why| format!("step {index}: {why}"))?;
+            if let Some(unwanted) = step["screen_lacks"].as_array() {
+                let view = session.view(&Request::new(Mode::Viewport)).await.map_err(|error| error.to_string())?;
+                let screen = view.answer.text;
+                if let Some(shown) = unwanted.iter().filter_map(Value::as_str).find(|text| screen.contains(text)) {
+                    return Err(format!("step {index}: {shown:?} on the screen {screen:?}"));
+                }
+            }
         }
     }
     Ok(())
@@ -187,6 +221,25 @@ async fn play_cases(cases: Vec<Value>, bench: Bench, integration: Integration) {
     }
     let (bad, all) = (failures.len(), cases.len());
     assert!(failures.is_empty(), "{integration:?}: {bad} of {all} wrong\n{}", failures.join("\n"));
+}
+
+/// Cases with settings, files and programs that stand in the way.
+async fn play_adverse(integration: Integration) {
+    let path = repository().join("fixtures/talk/adverse.jsonl");
+    let mut cases = cases_of(&std::fs::read_to_string(path).expect("the cases"));
+    let other = if integration == Integration::Auto { "off" } else { "auto" };
+    cases.retain(|case| case["only"] != other);
+    play_cases(cases, Bench::new(), integration).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn adverse_cases_are_right_with_start_up_files() {
+    play_adverse(Integration::Auto).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn adverse_cases_are_right_without_start_up_files() {
+    play_adverse(Integration::Off).await;
 }
 
 pub(crate) fn hard_cases() -> String {
