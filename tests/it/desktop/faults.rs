@@ -121,6 +121,9 @@ async fn nobody_there_is_said_at_once() {
 async fn a_command_that_was_typed_is_named_when_the_bridge_fails_afterwards() {
     let (rig, fake) = rig();
     let talk = |id: &str, ms: u64| json!({ "action": "talk", "session_id": id, "command": "x", "timeout_ms": ms });
+    // A look that is well after the typing may be followed by the question whether the session lives: it does.
+    let list = json!([{ "session_id": "bad" }]);
+    fake.answers("/pty/list", "", Manner::Answer(json!({ "ok": true, "sessions": list })));
     // The first look is well, and every one after the typing is not.
     let busy = tokio::join!(rig.reply(talk("bad", 20_000)), async {
         while fake.calls("/pty/write") == 0 {
@@ -132,8 +135,6 @@ async fn a_command_that_was_typed_is_named_when_the_bridge_fails_afterwards() {
     assert_eq!((&body["error_code"], &body["details"]["command_id"]), (&json!(REFUSED.as_str()), &json!("cmd_1")));
     // It is still the one that runs.
     fake.answers("/pty/buffer", "bad", Manner::Answer(screen(&["$ x"])));
-    let list = json!([{ "session_id": "bad" }]);
-    fake.answers("/pty/list", "", Manner::Answer(json!({ "ok": true, "sessions": list })));
     let body = rig.fails(talk("bad", 300), ErrorCode::PtyBusy).await;
     assert_eq!(body["details"]["command_id"], "cmd_1");
     // A bridge that refuses to type has typed nothing.
