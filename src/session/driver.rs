@@ -21,6 +21,8 @@ const PIECE: usize = 16 << 10;
 const FULL_READ: usize = 2 << 10;
 /// Bytes after which other tasks of the thread get their turn.
 const TURN: usize = 16 << 10;
+/// Reads that a prompt may take; behind it there may be a flood.
+const PROMPT_READS: usize = 16;
 /// How long after the child's end its last output is waited for, when something else keeps the terminal open.
 const LAST_WORDS: Duration = Duration::from_millis(60);
 /// How long what keeps the terminal open is listened to at most: it may never stop.
@@ -123,8 +125,15 @@ impl Driver {
                 () = sleep_until(next_tick), if next_tick.is_some() => {
                     let is_reading = self.shared.lock().is_end_confirmed(&self.control);
                     // A shell that reads has written its prompt, and all of that belongs to the decision.
-                    if is_reading && self.read() == Read::Closed {
-                        is_open = false;
+                    for _ in 0..if is_reading { PROMPT_READS } else { 0 } {
+                        match self.read() {
+                            Read::More => {}
+                            Read::Drained => break,
+                            Read::Closed => {
+                                is_open = false;
+                                break;
+                            }
+                        }
                     }
                     let ingested = self.shared.lock().tick(is_reading);
                     self.handle(ingested);

@@ -78,9 +78,10 @@ impl Proposal {
         Self { prompt_status, is_contested: true, ..Self::new(id, begin, end) }
     }
 
-    /// Another end of the same command: one of them is not the shell's.
+    /// Another end of the same command: one of them is not the shell's, nor may a prompt before it be.
     pub(super) fn add(&mut self, end: Announced) {
         self.is_contested = true;
+        self.prompt_status = None;
         self.ends.truncate(MOST_ENDS - 1);
         self.ends.push(end);
     }
