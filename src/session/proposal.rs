@@ -125,7 +125,7 @@ impl Proposal {
         reads(shell, probe).unwrap_or(since >= UNCONFIRMED)
     }
 
-    /// The end that counts, and whether anything but a bare prompt tells of it.
+    /// The end that counts.
     ///
     /// The status in the prompt is the shell's own: it tells which of several ends is. A forged one comes before the
     /// command or in its course, so the newest that fits is taken.
