@@ -78,6 +78,7 @@ pub(crate) trait Engine: Send {
 
     /// Lines that left the live rows.
     fn history(&self) -> &History;
+    fn history_mut(&mut self) -> &mut History;
     /// Changes when rows above the screen may have changed: resize, clear, reset.
     fn epoch(&self) -> u64;
     /// Rows that moved from the live rows into the history in this epoch.

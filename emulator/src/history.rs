@@ -9,6 +9,7 @@
 
 use std::collections::VecDeque;
 
+use crate::evicted::Evicted;
 use crate::screen::{Attributes, Color, Style};
 
 /// A block is closed when it has this much text or [`BLOCK_LINES`] lines.
@@ -197,6 +198,8 @@ pub(crate) struct History {
     used_bytes: usize,
     /// Buffers of a block that was let go, used again for the next one.
     spare: Option<Block>,
+    /// What goes of the stretch that somebody will ask for.
+    evicted: Option<Box<Evicted>>,
 }
 
 impl History {
@@ -211,7 +214,24 @@ impl History {
             max_bytes,
             used_bytes: 0,
             spare: None,
+            evicted: None,
         }
+    }
+
+    /// Notes from now on what goes of the stretch that begins with a line.
+    pub(crate) fn keep_evicted(&mut self, first: u64, max_chars: usize) {
+        self.evicted = Some(Box::new(Evicted::new(first, max_chars)));
+    }
+
+    /// That stretch ends before a line.
+    pub(crate) fn end_evicted(&mut self, line: u64) {
+        if let Some(evicted) = &mut self.evicted {
+            evicted.end_at(line);
+        }
+    }
+
+    pub(crate) fn evicted(&self) -> Option<&Evicted> {
+        self.evicted.as_deref()
     }
 
     /// Number of the oldest line kept; equals [`History::next`] when none is.
@@ -264,6 +284,9 @@ impl History {
         self.oldest = next;
         self.cleared_below = next;
         self.spare = None;
+        if let Some(evicted) = &mut self.evicted {
+            evicted.clear(next);
+        }
     }
 
     /// The text of a line, with trailing blanks that carry a style.
@@ -315,6 +338,7 @@ impl History {
     pub(crate) fn heap_bytes(&self) -> usize {
         self.blocks.iter().chain(&self.spare).map(Block::heap_bytes).sum::<usize>()
             + self.blocks.capacity() * size_of::<Block>()
+            + self.evicted.as_ref().map_or(0, |evicted| evicted.heap_bytes())
     }
 
     fn locate(&self, number: u64) -> Option<(&Block, usize)> {
@@ -347,6 +371,15 @@ impl History {
             && let Some(front) = self.blocks.front()
         {
             let here = count.min(front.ends.len() - self.skip);
+            if let Some(evicted) = &mut self.evicted {
+                let numbers = self.oldest..self.oldest + here as u64;
+                for (index, number) in (self.skip..).zip(numbers) {
+                    if evicted.wants(number) {
+                        let continued = front.ends[index] & CONTINUED != 0;
+                        evicted.push(number, &front.text[front.line_range(index)], continued);
+                    }
+                }
+            }
             self.skip += here;
             self.oldest += here as u64;
             count -= here;

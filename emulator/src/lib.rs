@@ -25,6 +25,7 @@
 mod alacritty;
 mod choice;
 mod engine;
+mod evicted;
 mod history;
 mod keyboard;
 mod layout;
@@ -45,6 +46,7 @@ mod vt100;
 use std::time::Duration;
 
 pub use crate::engine::{EngineKind, Limits};
+pub use crate::evicted::Evicted;
 pub use crate::history::Loss;
 pub use crate::marker::MarkerId;
 pub use crate::read::{Answer, Delta, LineFilter, Mode, Request, Which};
@@ -304,6 +306,22 @@ impl Emulator {
             }
             Buffer::Alternate => self.engine.history().is_continued(number),
         }
+    }
+
+    /// Notes from now on what the limits push out of the history, from a line on: the first `max_chars` characters, and
+    /// a count of the rest. Of one stretch at a time; a new one replaces the one before.
+    pub fn keep_evicted(&mut self, first: u64, max_chars: usize) {
+        self.engine.history_mut().keep_evicted(first, max_chars);
+    }
+
+    /// The stretch of [`Emulator::keep_evicted`] ends before a line: what goes of later ones is none of it.
+    pub fn end_evicted(&mut self, line: u64) {
+        self.engine.history_mut().end_evicted(line);
+    }
+
+    /// What has gone of the stretch of [`Emulator::keep_evicted`].
+    pub fn evicted(&self) -> Option<&Evicted> {
+        self.engine.history().evicted()
     }
 
     /// Bytes of memory held for history, strings and held updates, without the grid's cells.

@@ -150,6 +150,10 @@ impl Engine for Vt100 {
         &self.parser.callbacks().history
     }
 
+    fn history_mut(&mut self) -> &mut History {
+        &mut self.parser.callbacks_mut().history
+    }
+
     fn epoch(&self) -> u64 {
         self.epoch
     }

@@ -247,7 +247,7 @@ impl Commands {
             }
         };
         let mut output = cut(&redactor.redact(&printed.lines.join("\n")), max_chars);
-        output.evicted_lines = printed.evicted;
+        (output.evicted_lines, output.missing_before) = (printed.evicted, printed.evicted);
         output.truncated |= printed.evicted > 0 || printed.omitted.0 > 0 || printed.is_doubtful;
         output.omitted_chars += printed.omitted.0;
         output.omitted_lines += printed.omitted.1 + printed.evicted as usize;

@@ -147,6 +147,7 @@ fn ran(answer: &Map<String, Value>) -> Ran {
             omitted_chars: size("omitted_chars", "omittedChars") as usize,
             omitted_lines: size("omitted_lines", "omittedLines") as usize,
             evicted_lines: size("evicted_lines", "evictedLines"),
+            missing_before: 0,
             lines: (line(0), line(1).max(line(0))),
         },
         status: whole(answer, "exit_code", "exitCode"),

@@ -122,10 +122,12 @@ impl Terminal {
 
     /// The line editor has handed a line over.
     fn on_accepted(&mut self) {
-        if self.shell.as_ref().is_some_and(|shell| shell.pending.is_some()) {
-            let point = self.point();
-            self.shell.as_mut().expect("looked at above").accepted = Some(point);
+        let Some(id) = self.shell.as_ref().and_then(|shell| shell.pending) else { return };
+        let point = self.point();
+        if let Some(shell) = &mut self.shell {
+            shell.accepted = Some(point);
         }
+        self.note_evicted(id, point);
     }
 
     /// Believes an event of the marked shell as far as it fits where the shell is.
@@ -305,6 +307,7 @@ impl Terminal {
             command.start = Some(point);
             command.is_over_text = is_over_text;
         }
+        self.note_evicted(id, point);
         self.emulator.settle();
     }
 
@@ -324,7 +327,8 @@ impl Terminal {
         if let Some(command) = self.commands.get_mut(id) {
             command.start = Some(from);
         }
-        let said = self.stretch(&Stretch { start: from, end: &edge, is_over_text: false }, usize::MAX).text;
+        let stretch = Stretch { start: from, end: &edge, is_over_text: false, notes_evicted: false };
+        let said = self.stretch(&stretch, usize::MAX).text;
         let status = match (said.trim().is_empty(), status) {
             // A comment leaves the status as it was, and it is not this command's.
             (true, status) if status == last_status || status.is_none() => Some(0),
@@ -391,8 +395,9 @@ impl Terminal {
         else {
             return None;
         };
-        let (stretch, max_chars) = (Stretch { start: *start, end, is_over_text: *is_over_text }, *max_chars);
-        Some(self.stretch(&stretch, max_chars))
+        let (start, is_over_text, max_chars) = (*start, *is_over_text, *max_chars);
+        let notes_evicted = self.notes_evicted_of(id);
+        Some(self.stretch(&Stretch { start, end, is_over_text, notes_evicted }, max_chars))
     }
 
     fn open_sentinel(&self, nonce: &str) -> Option<CommandId> {
@@ -456,6 +461,7 @@ impl Terminal {
         command.start.get_or_insert(edge.point);
         let after = edge.at.saturating_duration_since(command.since);
         self.commands.end(id, End { status, by, after, edge: edge.clone() });
+        self.end_evicted(id, edge.point.place);
         self.take_output(id, &edge);
     }
 

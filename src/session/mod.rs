@@ -312,4 +312,9 @@ impl Session {
     pub fn output_of(&self, id: CommandId, max_chars: usize) -> Option<Output> {
         self.shared.lock().output_of(id, max_chars)
     }
+
+    /// The lines of a command that the history has.
+    pub fn kept_lines_of(&self, id: CommandId) -> Option<Output> {
+        self.shared.lock().kept_lines_of(id)
+    }
 }

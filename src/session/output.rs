@@ -2,11 +2,12 @@
 //!
 //! Usually the lines between two places of the screen's history. Where that would be wrong (the command drew above
 //! the place where it began, or on the alternate screen), its bytes are played once more on an empty screen of the
-//! same size, as far as the ring still has them.
+//! same size, as far as the ring still has them. Lines that have left the history are still known by their beginning
+//! and by count (`Evicted`): cut, the text is the same as if the history had no limit.
 
 use std::time::Duration;
 
-use kpty_emulator::{Buffer, Emulator, Limits, Mode, Place, Request, Settings, Size, Which};
+use kpty_emulator::{Buffer, Emulator, Evicted, Limits, Mode, Place, Request, Settings, Size, Which};
 
 use super::commands::{Edge, Point};
 use super::ring::Ring;
@@ -26,8 +27,10 @@ pub struct Output {
     pub omitted_chars: usize,
     /// Lines that are missing wholly or in part.
     pub omitted_lines: usize,
-    /// Lines that the history no longer has.
+    /// Lines that the history no longer has. The first of them may be in the text all the same.
     pub evicted_lines: u64,
+    /// Lines missing before the text: its beginning is gone.
+    pub missing_before: u64,
     /// Numbers of its lines in the session's text: the first, and the one after the last.
     pub lines: (u64, u64),
 }
@@ -44,6 +47,8 @@ pub(super) struct Stretch<'a> {
     pub(super) end: &'a Edge,
     /// There was other text below the start.
     pub(super) is_over_text: bool,
+    /// The emulator notes what the history lets go of this stretch.
+    pub(super) notes_evicted: bool,
 }
 
 /// The text of a stretch.
@@ -54,7 +59,7 @@ pub(super) fn extract(
     max_chars: usize,
     redactor: &Redactor,
 ) -> Output {
-    let Stretch { start, end: Edge { point: end, line, .. }, is_over_text } = stretch;
+    let Stretch { start, end: Edge { point: end, line, .. }, is_over_text, notes_evicted } = stretch;
     let (bytes, is_whole) = ring.slice(start.offset, end.offset);
     let is_plain = start.place.buffer == Buffer::Main && end.place.buffer == Buffer::Main;
     let text = if is_whole && (!is_plain || *is_over_text || goes_back(&bytes)) {
@@ -62,14 +67,39 @@ pub(super) fn extract(
     } else {
         between(emulator, start.place, end.place, Some(line))
     };
-    let evicted = text.evicted;
-    let whole = text.lines.join("\n");
-    let mut output = cut(&redactor.redact(&whole), max_chars);
-    output.evicted_lines = evicted;
-    output.truncated |= evicted > 0;
-    output.omitted_lines += evicted as usize;
+    let kept = text.lines.join("\n");
+    let kept = redactor.redact(&kept);
+    let evicted =
+        emulator.evicted().filter(|evicted| *notes_evicted && text.evicted > 0 && evicted.until > start.place.line);
+    let mut output = match evicted {
+        Some(evicted) => {
+            let head = beginning(evicted, start.place);
+            let head = redactor.redact(&head);
+            let gap = Gap { chars: evicted.omitted_chars, newlines: evicted.omitted_newlines };
+            let evicted_lines = evicted.until - evicted.first.max(start.place.line);
+            Output { evicted_lines, ..cut_around(&head, gap, &kept, max_chars) }
+        }
+        None => {
+            let output = cut(&kept, max_chars);
+            let omitted_lines = output.omitted_lines + text.evicted as usize;
+            let truncated = output.truncated || text.evicted > 0;
+            Output { evicted_lines: text.evicted, missing_before: text.evicted, truncated, omitted_lines, ..output }
+        }
+    };
     output.lines = (start.place.line, end.place.line + u64::from(end.place.chars > 0));
     output
+}
+
+/// The text that a stretch began with, without what stood on its first line before.
+fn beginning(evicted: &Evicted, start: Place) -> String {
+    let mut head = evicted.head.as_str();
+    for _ in evicted.first..start.line {
+        head = head.split_once('\n').map_or("", |(_, rest)| rest);
+    }
+    // After a clear, the first line is another one.
+    let chars_before = if evicted.first <= start.line { start.chars } else { 0 };
+    let from = head.char_indices().nth(chars_before).map_or(head.len(), |(at, _)| at);
+    head[from..].to_owned()
 }
 
 /// Sequences that can lead to text above the place where a command began, or that take text away.
@@ -165,6 +195,13 @@ fn joined(lines: Vec<String>, mut goes_on: impl FnMut(usize) -> bool) -> Vec<Str
     whole
 }
 
+/// Text that is no longer there.
+#[derive(Clone, Copy, Debug, Default)]
+struct Gap {
+    chars: u64,
+    newlines: u64,
+}
+
 /// Keeps head and tail of a text that is too long, and says between them what is missing.
 pub(crate) fn cut(text: &str, max_chars: usize) -> Output {
     let chars = text.chars().count();
@@ -172,18 +209,38 @@ pub(crate) fn cut(text: &str, max_chars: usize) -> Output {
         return Output { text: text.to_owned(), ..Output::default() };
     }
     let (head, tail) = (max_chars / 2, max_chars - max_chars / 2);
-    let at = |index: usize| text.char_indices().nth(index).map_or(text.len(), |(at, _)| at);
-    let (head_end, tail_start) = (at(head), at(chars - tail));
+    let (head_end, tail_start) = (char_at(text, head), char_at(text, chars - tail));
     let omitted_lines = text[head_end..tail_start].lines().count();
-    let omitted_chars = chars - max_chars;
-    let note = format!("\n[... {omitted_chars} characters in {omitted_lines} lines omitted ...]\n");
-    Output {
-        text: format!("{}{note}{}", &text[..head_end], &text[tail_start..]),
-        truncated: true,
-        omitted_chars,
-        omitted_lines,
-        ..Output::default()
+    with_note(&text[..head_end], chars - max_chars, omitted_lines, &text[tail_start..])
+}
+
+/// The same for a text with a gap in it.
+fn cut_around(head: &str, gap: Gap, tail: &str, max_chars: usize) -> Output {
+    if gap.chars == 0 {
+        return cut(&format!("{head}{tail}"), max_chars);
     }
+    let (head_chars, tail_chars) = (head.chars().count(), tail.chars().count());
+    let shown_head = head_chars.min(max_chars / 2);
+    let shown_tail = tail_chars.min(max_chars - max_chars / 2);
+    let (head_end, tail_start) = (char_at(head, shown_head), char_at(tail, tail_chars - shown_tail));
+    let omitted_chars = (head_chars - shown_head) + gap.chars as usize + (tail_chars - shown_tail);
+    let before_tail = &tail[..tail_start];
+    let newlines = |text: &str| memchr::memchr_iter(b'\n', text.as_bytes()).count();
+    // A line that is missing in part counts, too. The gap ends at the end of a line.
+    let is_half = !before_tail.is_empty() && !before_tail.ends_with('\n');
+    let omitted_lines =
+        newlines(&head[head_end..]) + gap.newlines as usize + newlines(before_tail) + usize::from(is_half);
+    with_note(&head[..head_end], omitted_chars, omitted_lines, &tail[tail_start..])
+}
+
+fn with_note(head: &str, omitted_chars: usize, omitted_lines: usize, tail: &str) -> Output {
+    let note = format!("\n[... {omitted_chars} characters in {omitted_lines} lines omitted ...]\n");
+    Output { text: format!("{head}{note}{tail}"), truncated: true, omitted_chars, omitted_lines, ..Output::default() }
+}
+
+/// Where a character begins, counted from 0; the end of the text for one behind it.
+fn char_at(text: &str, index: usize) -> usize {
+    text.char_indices().nth(index).map_or(text.len(), |(at, _)| at)
 }
 
 #[cfg(test)]
@@ -203,8 +260,12 @@ mod tests {
         let end = point(&mut emulator, printed);
         let range = Mode::Range { from: end.place.line, until: Some(end.place.line + 1) };
         let line = emulator.read(&Request::new(range), None).text;
-        let stretch =
-            Stretch { start, end: &Edge { point: end, line, at: std::time::Instant::now() }, is_over_text: false };
+        let stretch = Stretch {
+            start,
+            end: &Edge { point: end, line, at: std::time::Instant::now() },
+            is_over_text: false,
+            notes_evicted: false,
+        };
         let output = extract(&mut emulator, &ring, &stretch, 10_000, &Redactor::new([]));
         output.text.split('\n').map(str::to_owned).collect()
     }
@@ -244,5 +305,38 @@ mod tests {
         assert_eq!(output.text, "aaaa\n[... 11 characters in 3 lines omitted ...]\ndddd");
         assert_eq!((output.omitted_chars, output.omitted_lines, output.truncated), (11, 3, true));
         assert_eq!(cut("日本", 2).text, "日本");
+    }
+
+    /// However much has left the history, the answer is the same as if nothing had.
+    #[test]
+    fn lines_that_left_the_history_are_shown_and_counted() {
+        let size = Size::new(20, 6).expect("a size");
+        let numbers: String = (1..=3_000).map(|number| format!("{number}\r\n")).collect();
+        let long: String = (1..=40).map(|line| format!("{line}{}\r\n", "x".repeat(3_000 + line))).collect();
+        for (before, printed, history_lines) in
+            [("$ seq\r\n", &numbers, 400), ("$ ", &numbers, 400), ("$ x\r\n", &long, 50), ("$ ", &long, 50)]
+        {
+            let whole: String = printed.trim_end().replace("\r\n", "\n");
+            for max_chars in [10, 101, 1_000, 100_000] {
+                let limits = Limits { history_lines, live_rows: 120, longest_line: 1_100, ..Limits::default() };
+                let mut emulator = Emulator::new(Settings { size, limits, ..Settings::default() });
+                let _ = emulator.feed(Duration::ZERO, before.as_bytes());
+                let start = Point { offset: 0, place: emulator.place() };
+                emulator.keep_evicted(start.place.line, max_chars);
+                let _ = emulator.feed(Duration::ZERO, printed.as_bytes());
+                // The ring has none of it any more.
+                let end = Point { offset: 1 << 20, place: emulator.place() };
+                let edge = Edge { point: end, line: String::new(), at: std::time::Instant::now() };
+                let stretch = Stretch { start, end: &edge, is_over_text: false, notes_evicted: true };
+                let output = extract(&mut emulator, &Ring::new(1), &stretch, max_chars, &Redactor::new([]));
+                let expected = cut(&whole, max_chars);
+                assert!(output.evicted_lines > 0);
+                assert_eq!(
+                    (output.omitted_chars, output.omitted_lines),
+                    (expected.omitted_chars, expected.omitted_lines)
+                );
+                assert_eq!(output.text, expected.text, "{max_chars}");
+            }
+        }
     }
 }

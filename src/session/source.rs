@@ -68,6 +68,11 @@ pub trait Source: Send + Sync {
     /// What a command printed, so far or in all.
     fn output_of(&self, id: CommandId, max_chars: usize) -> Option<Output>;
 
+    /// Those lines of it that can still be read, whole.
+    fn kept_lines_of(&self, id: CommandId) -> Option<Output> {
+        self.output_of(id, usize::MAX)
+    }
+
     /// Takes secrets out of a text.
     fn redactor(&self) -> Arc<Redactor>;
 
@@ -156,6 +161,10 @@ impl Source for Session {
 
     fn output_of(&self, id: CommandId, max_chars: usize) -> Option<Output> {
         Self::output_of(self, id, max_chars)
+    }
+
+    fn kept_lines_of(&self, id: CommandId) -> Option<Output> {
+        Self::kept_lines_of(self, id)
     }
 
     fn redactor(&self) -> Arc<Redactor> {

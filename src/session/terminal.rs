@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use kpty_emulator::{Answer, Emulator, Limits, LineFilter, Mode, Place, Request, Settings, Size};
+use kpty_emulator::{Answer, Buffer, Emulator, Limits, LineFilter, Mode, Place, Request, Settings, Size};
 
 use super::commands::{Command, CommandLog, Edge, Evidence, Point};
 use super::evidence::{MarkedShell, Phase};
@@ -95,6 +95,8 @@ pub(super) struct Terminal {
     /// A recording of it.
     pub(super) tapped: Option<Tapped>,
     pub(super) was_resized: bool,
+    /// The command of whose output the emulator notes what leaves the history.
+    evicted_of: Option<CommandId>,
     keys: KeyWatch,
     /// Lines of the private keys that were shown, newest last.
     key_lines: VecDeque<String>,
@@ -132,6 +134,7 @@ impl Terminal {
             redactor: Arc::new(redactor),
             tapped: None,
             was_resized: false,
+            evicted_of: None,
             keys: KeyWatch::default(),
             key_lines: VecDeque::new(),
             scanner: Scanner::default(),
@@ -268,24 +271,54 @@ impl Terminal {
 
     /// What a command printed, so far or in all.
     pub(super) fn output_of(&mut self, id: CommandId, max_chars: usize) -> Option<Output> {
-        let command = self.commands.get(id)?;
-        if command.output.is_some() {
-            return command.output.clone();
+        match &self.commands.get(id)?.output {
+            Some(output) => Some(output.clone()),
+            None => self.kept_output_of(id, max_chars, self.notes_evicted_of(id)),
         }
+    }
+
+    /// The lines of a command that the history has.
+    pub(super) fn kept_lines_of(&mut self, id: CommandId) -> Option<Output> {
+        self.kept_output_of(id, usize::MAX, false)
+    }
+
+    fn kept_output_of(&mut self, id: CommandId, max_chars: usize, notes_evicted: bool) -> Option<Output> {
+        let command = self.commands.get(id)?;
         let (start, is_over_text) = (command.start, command.is_over_text);
         let Some(start) = start else { return Some(Output::default()) };
         let end = match &command.end {
             Some(end) => end.edge.clone(),
             None => self.edge(),
         };
-        Some(self.stretch(&Stretch { start, end: &end, is_over_text }, max_chars))
+        Some(self.stretch(&Stretch { start, end: &end, is_over_text, notes_evicted }, max_chars))
+    }
+
+    /// Has the emulator note what leaves the history of a command that somebody waits for.
+    pub(super) fn note_evicted(&mut self, id: CommandId, from: Point) {
+        let Some(max_chars) = self.commands.get(id).and_then(|command| command.wanted) else { return };
+        if from.place.buffer == Buffer::Main {
+            self.emulator.keep_evicted(from.place.line, max_chars);
+            self.evicted_of = Some(id);
+        }
+    }
+
+    pub(super) fn notes_evicted_of(&self, id: CommandId) -> bool {
+        self.evicted_of == Some(id)
+    }
+
+    /// The output of a command is complete.
+    pub(super) fn end_evicted(&mut self, id: CommandId, end: Place) {
+        if self.evicted_of == Some(id) && end.buffer == Buffer::Main {
+            self.emulator.end_evicted(end.line + u64::from(end.chars > 0));
+        }
     }
 
     /// What the finished parts of an unfinished command printed.
     pub(super) fn output_before_continuation(&mut self, id: CommandId, max_chars: usize) -> Option<Output> {
         let command = self.commands.get(id)?;
         let (start, end, is_over_text) = (command.start?, command.incomplete.clone()?, command.is_over_text);
-        Some(self.stretch(&Stretch { start, end: &end, is_over_text }, max_chars))
+        let notes_evicted = self.notes_evicted_of(id);
+        Some(self.stretch(&Stretch { start, end: &end, is_over_text, notes_evicted }, max_chars))
     }
 
     pub(super) fn stretch(&mut self, stretch: &Stretch<'_>, max_chars: usize) -> Output {

@@ -201,11 +201,11 @@ impl Ran {
         let command = Listed::of(&session.command(id)?, &session.redactor());
         let cut = |chars| session.output_of(id, chars).unwrap_or_default();
         let (output, max_chars) = room.fit(cut, |output| &output.text);
-        let Output { text, truncated, omitted_chars, omitted_lines, evicted_lines, .. } = output;
+        let Output { text, truncated, omitted_chars, omitted_lines, evicted_lines, missing_before, .. } = output;
         let next = (omitted_chars > 0).then(|| {
-            let from = evicted_lines + head_lines(&text, max_chars);
+            let head = head_lines(&text, max_chars);
             // Those that are gone are counted as left out, and cannot be asked for.
-            rest(id, from, from + (omitted_lines as u64).saturating_sub(evicted_lines))
+            rest(id, (missing_before + head).max(evicted_lines), head + omitted_lines as u64)
         });
         Some(Self { command, output: text, truncated, omitted_chars, omitted_lines, evicted_lines, next })
     }
@@ -227,7 +227,7 @@ fn rest(id: CommandId, from_line: u64, until_line: u64) -> Value {
 fn selected(session: &dyn Source, id: CommandId, selection: &Selection, room: Room) -> Result<Selected> {
     let unknown = || Error::invalid("command_id", format!("{id} is no command of this session, or is forgotten"));
     let command = Listed::of(&session.command(id).ok_or_else(unknown)?, &session.redactor());
-    let output = session.output_of(id, usize::MAX).unwrap_or_default();
+    let output = session.kept_lines_of(id).unwrap_or_default();
     let evicted = output.evicted_lines;
     let lines: Vec<&str> = if output.text.is_empty() { Vec::new() } else { output.text.split('\n').collect() };
     let chosen = selection.choose(&lines, evicted);

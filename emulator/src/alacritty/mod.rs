@@ -193,6 +193,10 @@ impl Engine for Alacritty {
         &self.machine.history
     }
 
+    fn history_mut(&mut self) -> &mut History {
+        &mut self.machine.history
+    }
+
     fn epoch(&self) -> u64 {
         self.machine.epoch
     }

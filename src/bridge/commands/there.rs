@@ -108,12 +108,13 @@ impl Commands {
 
 fn printed(output: Output) -> Printed {
     let Output { text, omitted_chars, omitted_lines, evicted_lines, lines, .. } = output;
-    let evicted = usize::try_from(evicted_lines).unwrap_or(usize::MAX);
+    // Of those that are gone there, the first may be in the text.
+    let evicted = evicted_lines.min(omitted_lines as u64);
     Printed {
         lines: text.split('\n').map(str::to_owned).collect(),
-        evicted: evicted_lines,
+        evicted,
         numbers: lines,
-        omitted: (omitted_chars, omitted_lines.saturating_sub(evicted)),
+        omitted: (omitted_chars, omitted_lines - evicted as usize),
         ..Printed::default()
     }
 }
