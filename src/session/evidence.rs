@@ -56,6 +56,8 @@ pub(super) struct MarkedShell {
     pub(super) has_read_files: bool,
     /// It marks where a command starts.
     marks_starts: bool,
+    /// Where it began to show the text of its hooks.
+    shown: Option<Edge>,
 }
 
 impl Terminal {
@@ -83,7 +85,7 @@ impl Terminal {
                     let _ = self.emulator.flush();
                     self.on_shell_event(event, probe);
                     // Whoever waits for an end is woken when it counts.
-                    ingested.news |= !matches!(event, ShellEvent::End(_));
+                    ingested.news |= !matches!(event, ShellEvent::End(_) | ShellEvent::ShownEnd(_));
                 }
             }
         }
@@ -134,6 +136,10 @@ impl Terminal {
     fn on_shell_event(&mut self, event: ShellEvent, probe: &dyn Probe) {
         let edge = self.edge();
         let Some(shell) = &mut self.shell else { return };
+        let (event, edge) = match event {
+            ShellEvent::ShownEnd(status) => (ShellEvent::End(status), shell.shown.take().unwrap_or(edge)),
+            event => (event, edge),
+        };
         match (event, shell.phase) {
             (ShellEvent::PromptStart(status), phase) => {
                 let pending = shell.pending.filter(|_| shell.accepted.is_some());
@@ -179,7 +185,7 @@ impl Terminal {
             }
             // What was announced before the start was not the end.
             (ShellEvent::Start, _) => {
-                shell.proposal = None;
+                (shell.proposal, shell.shown) = (None, None);
                 self.on_start(edge.point);
             }
             (ShellEvent::End(status), Phase::Running(id)) => self.propose(id, Begin::Marked, status, edge, probe),
@@ -192,7 +198,8 @@ impl Terminal {
             },
             (ShellEvent::FilesRead, _) => shell.has_read_files = true,
             (ShellEvent::NoStarts, _) => shell.marks_starts = false,
-            (ShellEvent::SentinelStart | ShellEvent::SentinelEnd(_), _) => {}
+            (ShellEvent::Shown, _) => shell.shown = Some(edge),
+            (ShellEvent::SentinelStart | ShellEvent::SentinelEnd(_) | ShellEvent::ShownEnd(_), _) => {}
         }
     }
 
@@ -323,7 +330,7 @@ impl Terminal {
     fn close_unstarted(&mut self, id: CommandId, status: Option<i32>, edge: Edge) {
         let Some(shell) = &mut self.shell else { return };
         let from = shell.accepted.take().unwrap_or(edge.point);
-        let last_status = shell.last_status;
+        let (last_status, program) = (shell.last_status, shell.program);
         if let Some(command) = self.commands.get_mut(id) {
             command.start = Some(from);
         }
@@ -332,6 +339,8 @@ impl Terminal {
         let status = match (said.trim().is_empty(), status) {
             // A comment leaves the status as it was, and it is not this command's.
             (true, status) if status == last_status || status.is_none() => Some(0),
+            // It has no complaints but those of its line editor: the command ran, and its start was not marked.
+            (false, Some(0)) if program == IntegratedShell::Fish => Some(0),
             // A complaint with the old status: the shell forgot to set it.
             (false, Some(0) | None) => Some(1),
             (_, status) => status,
@@ -546,6 +555,7 @@ impl MarkedShell {
             last_status: None,
             has_read_files: false,
             marks_starts: true,
+            shown: None,
         }
     }
 

@@ -46,6 +46,10 @@ pub(super) enum ShellEvent {
     Start,
     /// It ended with this status.
     End(Option<i32>),
+    /// The same, behind the text of what told it.
+    ShownEnd(Option<i32>),
+    /// The text of what tells the end is shown from here on.
+    Shown,
     /// All start-up files have been read.
     FilesRead,
     /// The starts of commands cannot be marked.
@@ -149,11 +153,12 @@ fn parse_osc(text: &[u8]) -> Option<Mark> {
     }
     let mut parts = text.strip_prefix("133;")?.split(';');
     let letter = parts.next()?;
-    let (mut status, mut key) = (None, None);
+    let (mut status, mut key, mut is_shown) = (None, None, false);
     for part in parts {
-        match part.strip_prefix("k=") {
-            Some(value) => key = Some(value.to_owned()),
-            None => status = part.parse().ok(),
+        match (part.strip_prefix("k="), part.strip_suffix('v')) {
+            (Some(value), _) => key = Some(value.to_owned()),
+            (None, Some(value)) => (status, is_shown) = (value.parse().ok(), true),
+            (None, None) => status = part.parse().ok(),
         }
     }
     let event = match letter {
@@ -161,7 +166,9 @@ fn parse_osc(text: &[u8]) -> Option<Mark> {
         "B" => ShellEvent::PromptEnd,
         "P" => ShellEvent::Continuation,
         "C" => ShellEvent::Start,
+        "D" if is_shown => ShellEvent::ShownEnd(status),
         "D" => ShellEvent::End(status),
+        "V" => ShellEvent::Shown,
         "F" => ShellEvent::FilesRead,
         "N" => ShellEvent::NoStarts,
         "S" => ShellEvent::SentinelStart,

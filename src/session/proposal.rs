@@ -51,8 +51,8 @@ pub(super) struct Proposal {
     pub(super) id: CommandId,
     pub(super) begin: Begin,
     ends: Vec<Announced>,
-    /// The status that the prompt shows, newest.
-    prompt_status: Option<Option<i32>>,
+    /// The statuses that prompts behind the last end show.
+    shown: Vec<Option<i32>>,
     /// There is more than one end, or none with a mark of its own: only the kernel decides.
     is_contested: bool,
     due: Instant,
@@ -69,19 +69,19 @@ impl Proposal {
     /// An end with a mark of its own.
     pub(super) fn new(id: CommandId, begin: Begin, end: Announced) -> Self {
         let due = end.edge.at + FIRST_CHECK;
-        Self { id, begin, ends: vec![end], prompt_status: None, is_contested: false, due, wait: FIRST_CHECK }
+        Self { id, begin, ends: vec![end], shown: Vec::new(), is_contested: false, due, wait: FIRST_CHECK }
     }
 
     /// An end that only a prompt tells of.
     pub(super) fn by_prompt(id: CommandId, begin: Begin, end: Announced) -> Self {
-        let prompt_status = end.status.map(Some);
-        Self { prompt_status, is_contested: true, ..Self::new(id, begin, end) }
+        let shown = end.status.map(Some).into_iter().collect();
+        Self { shown, is_contested: true, ..Self::new(id, begin, end) }
     }
 
     /// Another end of the same command: one of them is not the shell's, nor may a prompt before it be.
     pub(super) fn add(&mut self, end: Announced) {
         self.is_contested = true;
-        self.prompt_status = None;
+        self.shown.clear();
         self.ends.truncate(MOST_ENDS - 1);
         self.ends.push(end);
     }
@@ -93,7 +93,8 @@ impl Proposal {
 
     /// A prompt shows this status.
     pub(super) fn on_prompt(&mut self, status: Option<i32>) {
-        self.prompt_status = Some(status);
+        self.shown.truncate(MOST_ENDS - 1);
+        self.shown.push(status);
     }
 
     /// When the kernel is to be asked.
@@ -128,13 +129,11 @@ impl Proposal {
     /// The end that counts.
     ///
     /// The status in the prompt is the shell's own: it tells which of several ends is. A forged one comes before the
-    /// command or in its course, so the newest that fits is taken.
+    /// command or in its course, so the newest that fits is taken. A forged prompt may come before or after the true one.
     pub(super) fn decide(mut self) -> Option<Announced> {
         let last = self.ends.pop()?;
-        let Some(shown) = self.prompt_status.filter(|_| self.is_contested) else { return Some(last) };
-        if last.status == shown {
-            return Some(last);
-        }
+        let is_shown = self.shown.contains(&last.status) && last.status.is_some();
+        let Some(shown) = self.shown.pop().filter(|_| self.is_contested && !is_shown) else { return Some(last) };
         let fitting = self.ends.into_iter().rfind(|end| end.status == shown);
         Some(fitting.unwrap_or(Announced { status: shown, ..last }))
     }

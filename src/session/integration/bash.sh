@@ -8,11 +8,14 @@ __kpty_move() {
   \builtin printf '\e]7;file://@SECRET@%s\e\\' "${__kpty_pwd//[[:cntrl:]]/?}" >&0 || [[ 1 ]]
 }
 
-# Something is not as it was: the directory, or what a wrong status or a lost start would come from.
+# Something is not as it was: the directory, or what a wrong status or a lost start would come from. Where a function of
+# the user's has the place of `builtin`, nothing can be done, and the prompt, which needs no command, has to tell.
 __kpty_renew() {
-  [[ ${PWD-} == "${__kpty_pwd-}" ]] || __kpty_move
-  [[ ${PS0-}${PS1-}${PS1@a}${PS2-}${PROMPT_COMMAND-} == "${__kpty_set-}" ]] || __kpty_wrap "$__kpty_status"
-  __kpty_seen=${PWD-}${__kpty_set:-changes}
+  if [[ ${__kpty_text-} ]]; then
+    [[ ${PWD-} == "${__kpty_pwd-}" ]] || __kpty_move
+    [[ ${PS0-}${PS1-}${PS1@a}${PS2-}${PROMPT_COMMAND-} == "${__kpty_set-}" ]] || __kpty_wrap "$__kpty_status"
+    __kpty_seen=${PWD-}${__kpty_set:-changes}
+  fi
 }
 
 # The marks of the prompts and the hooks, put (back) in place.
@@ -20,15 +23,19 @@ __kpty_wrap() {
   \builtin local __kpty_a='\[\e]133;A;$?;k=@SECRET@\e\\\]' __kpty_b='\[\e]133;B;k=@SECRET@\e\\\]' \
     __kpty_c='\e]133;C;k=@SECRET@\e\\' __kpty_p='\[\e]133;P;k=@SECRET@\e\\\]' \
     __kpty_i __kpty_fixed=1
-  # The end mark runs between every command and its answer: it is one command, and no function. It goes where the shell
-  # reads from, which is the terminal also while standard output is a file.
-  \builtin local __kpty_tell=$'\\builtin printf \'\\e]133;D;%s;k=@SECRET@\\e\\\\\' "$__kpty_status" >&0\n'
+  # The end mark runs between every command and its answer: few commands, and no function. It goes where the shell
+  # reads from, which is the terminal also while standard output is a file. It is made before it is printed: what a
+  # function `builtin` of the user's prints instead goes nowhere. The letter v behind the status says `set -v`.
+  \builtin local __kpty_tell=$'__kpty_text=\n\\builtin printf -v __kpty_text \'\\e]133;D;%s;k=@SECRET@\\e\\\\\' "$__kpty_status${-//[!v]}"\n[[ ! $__kpty_text ]] || \\builtin printf %s "$__kpty_text" >&0\n'
+  # With `set -v` bash shows the text of a hook before it runs it. So that text itself holds a mark, behind what takes
+  # the characters before it back: there the output ended.
+  \builtin local __kpty_shown=$'{ _=\'\b\b\b\b\b\e[K\e]133;V;k=@SECRET@\e\\\' '
   # A plain assignment to PROMPT_COMMAND replaces the first hook and leaves the last, which then tells the end.
   \builtin local __kpty_late=$'__kpty_was=$?\n[[ ${__kpty_status-} ]] || {\n__kpty_status=$__kpty_was\n'"$__kpty_tell"$'}\n'
   \builtin local __kpty_check=$'[[ ${PWD-}${PS0-}${PS1-}${PS1@a}${PS2-}${PROMPT_COMMAND-} == "${__kpty_seen-}" ]] || __kpty_renew\n__kpty_status=\n'
   # Closed for the time of a hook, the outputs keep its trace (set -x) to themselves; opening /dev/null takes longer.
-  \builtin local __kpty_first=$'{\n__kpty_status=$?\n'"$__kpty_tell"'} >&- 2>&-' \
-    __kpty_last=$'{\n'"$__kpty_late$__kpty_check"'} >&- 2>&-'
+  \builtin local __kpty_first="$__kpty_shown"$'__kpty_status=$?\n'"$__kpty_tell"'} >&- 2>&-' \
+    __kpty_last="$__kpty_shown$__kpty_late$__kpty_check"'} >&- 2>&-'
   \builtin local -a __kpty_hooks
   if [[ ${PS1-} != "$__kpty_a"*"$__kpty_b" ]]; then
     if [[ ${PS1+x} && ${PS1@a} == *r* ]]; then
@@ -56,7 +63,8 @@ __kpty_wrap() {
     __kpty_i=${__kpty_i//"$__kpty_first"/:} __kpty_i=${__kpty_i//"$__kpty_last"/:}
     if [[ $__kpty_i != : ]]; then __kpty_hooks+=("$__kpty_i"); fi
   done
-  PROMPT_COMMAND=("$__kpty_first" "${__kpty_hooks[@]}" "$__kpty_last")
+  # An error here would keep the rest of the last hook from being run.
+  if [[ ${PROMPT_COMMAND[*]@a} != *r* ]]; then PROMPT_COMMAND=("$__kpty_first" "${__kpty_hooks[@]}" "$__kpty_last"); fi
   __kpty_set=${__kpty_fixed:+${PS0-}${PS1-}${PS1@a}${PS2-}${PROMPT_COMMAND-}}
 }
 

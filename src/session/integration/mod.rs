@@ -11,7 +11,8 @@
 //! | `OSC 133;B;k=<secret>` | the prompt is complete, the shell reads |
 //! | `OSC 133;P;k=<secret>` | the command is incomplete: continuation prompt (bash, zsh), or kept in the editor as incomplete or wrong (fish) |
 //! | `OSC 133;C;k=<secret>` | a command starts; bash sends one per line of a paste |
-//! | `OSC 133;D;<status>;k=<secret>` | everything typed has ended |
+//! | `OSC 133;D;<status>;k=<secret>` | everything typed has ended; a `v` behind the status says that bash shows its hooks |
+//! | `OSC 133;V;k=<secret>` | part of a hook's text: it is shown from here on |
 //! | `OSC 133;F;k=<secret>` | all start-up files have been read |
 //! | `OSC 133;N;k=<secret>` | starts of commands cannot be marked |
 //! | `OSC 7;file://<secret><directory>` | around an end, where the directory is new |
