@@ -74,8 +74,7 @@ impl Proposal {
 
     /// An end that only a prompt tells of.
     pub(super) fn by_prompt(id: CommandId, begin: Begin, end: Announced) -> Self {
-        let shown = end.status.map(Some).into_iter().collect();
-        Self { shown, is_contested: true, ..Self::new(id, begin, end) }
+        Self { is_contested: true, ..Self::new(id, begin, end) }
     }
 
     /// Another end of the same command: one of them is not the shell's, nor may a prompt before it be.
@@ -145,6 +144,8 @@ fn reads(shell: IntegratedShell, probe: &dyn Probe) -> Option<bool> {
     let canonical = Some(probe.is_canonical());
     let is_reading = match shell {
         IntegratedShell::Bash => wanted("bash", waiting, canonical) == Some(Wanted::Command),
+        // Where something is due, or another descriptor is watched, its line editor waits for more than the terminal.
+        IntegratedShell::Zsh if waiting == Waiting::Poll => canonical == Some(false),
         IntegratedShell::Zsh => wanted("zsh", waiting, canonical) == Some(Wanted::Command),
         IntegratedShell::Fish => waiting == Waiting::Poll,
     };
