@@ -5,21 +5,28 @@
 # What fish itself calls has a stack that begins with the event and the function. Anything else, a prompt or a handler of
 # the user's for example, has something between them or before them, and prints nothing.
 
-function __kpty_begin --on-event fish_preexec
-    builtin set --local __kpty_trace (builtin status stack-trace)
-    if builtin string match --quiet '*__kpty_begin*fish_preexec*' -- "$__kpty_trace[-2..]"
-        builtin printf '\e]133;C;k=@SECRET@\e\134' >/dev/tty 2>/dev/null
+# In a function, which puts them back when somebody has erased them.
+function __kpty_define
+    function __kpty_begin --on-event fish_preexec
+        builtin set --local __kpty_trace (builtin status stack-trace)
+        if builtin string match --quiet '*__kpty_begin*fish_preexec*' -- "$__kpty_trace[-2..]"
+            builtin printf '\e]133;C;k=@SECRET@\e\134' >/dev/tty 2>/dev/null
+        end
     end
-end
 
-function __kpty_end --on-event fish_postexec
-    builtin set --local __kpty_status $status
-    builtin set --local __kpty_trace (builtin status stack-trace)
-    if builtin string match --quiet '*__kpty_end*fish_postexec*' -- "$__kpty_trace[-2..]"
-        builtin set --local __kpty_pwd (builtin string replace --regex --all '[[:cntrl:]]' '?' -- $PWD | builtin string collect)
-        builtin printf '\e]7;file://@SECRET@%s\e\134\e]133;D;%s;k=@SECRET@\e\134' "$__kpty_pwd" $__kpty_status >/dev/tty 2>/dev/null
+    function __kpty_end --on-event fish_postexec
+        builtin set --local __kpty_status $status
+        builtin set --local __kpty_trace (builtin status stack-trace)
+        if builtin string match --quiet '*__kpty_end*fish_postexec*' -- "$__kpty_trace[-2..]"
+            builtin set --local __kpty_pwd $PWD
+            # A substitution takes its time, and hardly any name needs it.
+            builtin string match --quiet --regex '[[:cntrl:]]' -- $PWD
+            and builtin set __kpty_pwd (builtin string replace --regex --all '[[:cntrl:]]' '?' -- $PWD | builtin string collect)
+            builtin printf '\e]7;file://@SECRET@%s\e\134\e]133;D;%s;k=@SECRET@\e\134' "$__kpty_pwd" $__kpty_status >/dev/tty 2>/dev/null
+        end
     end
 end
+__kpty_define
 
 # A prompt begins. Only its end is part of the prompt's text, behind the user's function, which thus sees $status and
 # $pipestatus; that function is taken over again whenever it has been redefined.
@@ -28,6 +35,9 @@ function __kpty_prompt --on-event fish_prompt
     builtin set --local __kpty_trace (builtin status stack-trace)
     if builtin string match --quiet '*__kpty_prompt*fish_prompt*' -- "$__kpty_trace[-2..]"
         builtin printf '\e]133;A;%s;k=@SECRET@\e\134' $__kpty_status >/dev/tty 2>/dev/null
+        builtin functions --query __kpty_begin
+        and builtin functions --query __kpty_end
+        or __kpty_define
         builtin functions --query __kpty_begin
         or builtin printf '\e]133;N;k=@SECRET@\e\134' >/dev/tty 2>/dev/null
     end

@@ -4,8 +4,8 @@
 # (`emulate -c`): no trace of them is shown, without a redirection, which a shell with few descriptors cannot afford.
 #
 # A mark counts with the secret alone. What zsh itself calls has the evaluation context `shfunc`; anything else, a hook
-# or a trap of the user's for example, has more in there, and spoils the key. Where the user has a function `builtin`,
-# nothing can be printed: then only the prompt tells.
+# or a trap of the user's for example, has more in there, and spoils the key. Where the user has a function `builtin`
+# or has disabled what prints, only the prompt tells.
 
 @ZDOTDIR@
 
@@ -18,7 +18,7 @@ __kpty_end() {
 }
 
 __kpty_tell() {
-  [[ ${+functions[builtin]} == 0 && /dev/fd/1 -ef ${TTY-} ]] && \builtin printf "$@" || [[ ${+functions[builtin]} == 1 ]] || \builtin printf "$@" >|/dev/tty || [[ -n 1 ]]
+  [[ ${+functions[builtin]}${+builtins[builtin]}${+builtins[printf]} == 011 && /dev/fd/1 -ef ${TTY-} ]] && \builtin printf "$@" || [[ ${+functions[builtin]}${+builtins[builtin]}${+builtins[printf]} != 011 ]] || \builtin printf "$@" >|/dev/tty || [[ -n 1 ]]
 }
 '
 
@@ -40,7 +40,8 @@ __kpty_begin() {
 }
 
 __kpty_hook() {
-  if [[ ${+functions[precmd]}${+functions[builtin]} == 10 ]] && \builtin functions -c precmd __kpty_precmd; then
+  if [[ ${+functions[precmd]}${+functions[builtin]}${+builtins[builtin]}${+builtins[functions]} == 1011 ]] &&
+    \builtin functions -c precmd __kpty_precmd; then
     \builtin unfunction precmd
   fi
   if [[ ${(t)preexec_functions} != *readonly* ]]; then
@@ -68,7 +69,7 @@ __kpty_prompts() {
   if [[ -o prompt_percent && ${(t)PS2} != *readonly* ]]; then PS2=$__kpty_p${PS2//$__kpty_p}; fi
   if [[ ${(t)PROMPT_EOL_MARK} != *readonly* ]]; then PROMPT_EOL_MARK=; fi
   if [[ ${(t)PS1}${(t)PS2} == *export* ]]; then typeset -g +x PS1 PS2; fi
-  if [[ ${+functions[builtin]} == 0 ]]; then __kpty_keys; fi
+  if [[ ${+functions[builtin]}${+builtins[builtin]}${+builtins[bindkey]} == 011 ]]; then __kpty_keys; fi
   if [[ $PS1 != "$__kpty_a"*"$__kpty_b" ]]; then
     __kpty_tell "\e]133;A;%s;k=%s\a\e]133;B;k=%s\a" "$2" "@SECRET@$1" "@SECRET@$1"
   fi
@@ -78,9 +79,8 @@ __kpty_prompts() {
 }
 
 __kpty_first() {
-  if [[ ${+functions[builtin]} == 0 ]] && \builtin zle; then
+  if [[ ${+functions[builtin]}${+builtins[builtin]}${+builtins[zle]} == 011 ]] && \builtin zle; then
     precmd_functions=(__kpty_start ${precmd_functions:#__kpty_start})
-    [[ -z 1 ]]
   else
     __kpty_hook
     __kpty_tell "\e]7;file://@SECRET@%s\a\e]133;F;k=@SECRET@\a\e]133;D;0;k=@SECRET@\a" "${${PWD-}//[[:cntrl:]]/?}"
@@ -101,13 +101,14 @@ __kpty_keys() {
 # Options are set for the user here, and not in a function with options of its own. An array does it: that needs no
 # command, which could be somebody's function.
 __kpty_options() {
-  { options[promptsp]=off options[promptcr]=off } 2>/dev/null
+  options[promptsp]=off options[promptcr]=off
 }
 
 # Before the first prompt, after all of the user's files. Typed text comes from a program: an exclamation mark means
 # itself, a comment is one, and an unfinished line of output is left as it is.
 __kpty_start() {
-  __kpty_first && options[banghist]=off options[interactivecomments]=on options[promptsp]=off options[promptcr]=off
+  options[banghist]=off options[interactivecomments]=on options[promptsp]=off options[promptcr]=off
+  __kpty_first
 }
 
 # An event that is due rather than a hook: files that assign the list of hooks do not drop it.
