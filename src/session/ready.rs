@@ -58,7 +58,12 @@ impl Session {
         // A shell that is about to read is worth a moment, also for a caller who does not want to wait.
         let deadline = deadline.max(began + START_PATIENCE);
         let (mut is_settled, mut is_cleared) = (false, false);
+        let mut is_starting = self.is_starting();
         loop {
+            // What its start-up files took is not counted against its first prompt.
+            if is_starting && !self.is_starting() {
+                (is_starting, began) = (false, Instant::now());
+            }
             match self.look(began.elapsed()) {
                 Ground::Busy(reason, foreground) => return Err(self.busy(&reason, foreground)),
                 Ground::EditedLine => self.clear_line().await?,
