@@ -10,8 +10,8 @@ use kpty_emulator::{Buffer, Mode, Request};
 use tokio::sync::watch;
 
 use super::commands::{Evidence, TypedTo, Way};
-use super::evidence::Phase;
-use super::integration::INTERRUPT;
+use super::evidence::{MarkedShell, Phase};
+use super::integration::{INTERRUPT, IntegratedShell};
 use super::output::Output;
 use super::ready::Ground;
 use super::sentinel::{Form, Sentinel};
@@ -140,6 +140,7 @@ impl Session {
             };
             let enter = match way {
                 Way::Sentinel { pasted: false, .. } => self.enter(),
+                _ if Self::keeps_lines(&terminal, ground, command) => Enter::PasteLineFeed,
                 _ if self.shared.control.line_modes().is_some_and(|modes| modes.drops_enter) => Enter::PasteLineFeed,
                 _ => Enter::Paste,
             };
@@ -175,6 +176,18 @@ impl Session {
             Ground::Shell { form: Form::Zsh, .. } => CLEAR_BUFFER,
             Ground::Shell { .. } => CLEAR,
             _ => terminal.shell.as_ref().map_or(CLEAR, |shell| shell.program.clearing()),
+        }
+    }
+
+    /// Several lines for bash: a line editor in readline's place (ble.sh) takes Enter for one more line there, and a line
+    /// feed, like readline itself, for the end.
+    fn keeps_lines(terminal: &Terminal, ground: &Ground, command: &str) -> bool {
+        match ground {
+            Ground::Shell { form, .. } => *form == Form::Posix,
+            _ => {
+                let is_bash = |shell: &MarkedShell| shell.program == IntegratedShell::Bash;
+                command.contains('\n') && terminal.shell.as_ref().is_some_and(is_bash)
+            }
         }
     }
 
