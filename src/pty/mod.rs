@@ -16,11 +16,12 @@ use std::path::PathBuf;
 use kpty_emulator::Size;
 
 pub use process::{
-    Incarnation, ProcessTable, Program, arguments, behind_relay, directory, executable_name, session_members, started,
+    Incarnation, ProcessTable, Program, arguments, behind_relay, directory, executable_name, is_copy_of, reads_file,
+    session_members, started,
 };
 #[cfg(unix)]
 pub use unix::{Child, Control, Pty, Started, open_files_limit, raise_open_files_limit, start};
-pub use waiting::{Waiting, waits_for};
+pub use waiting::{Waiting, call_depth, waits_for};
 #[cfg(windows)]
 pub use windows::{Child, Control, Pty, Started, open_files_limit, raise_open_files_limit, start};
 
@@ -51,7 +52,7 @@ pub struct Foreground {
 }
 
 /// How the system treats a line that is typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineModes {
     /// It edits the line and hands it over whole.
     pub canonical: bool,
@@ -61,6 +62,27 @@ pub struct LineModes {
     pub enter: bool,
     /// It drops the Enter key.
     pub drops_enter: bool,
+    /// It makes small letters of capitals.
+    pub lowers: bool,
+    /// Printable characters that do something instead of being handed over.
+    pub active: Vec<u8>,
+    /// The character that takes the meaning of the next.
+    pub quote: Option<u8>,
+}
+
+impl LineModes {
+    /// What has to be typed for this text to arrive as it is; none where it cannot.
+    pub fn literally(&self, bytes: Vec<u8>) -> Option<Vec<u8>> {
+        if self.lowers && bytes.iter().any(u8::is_ascii_uppercase) {
+            return None;
+        }
+        if !bytes.iter().any(|byte| self.active.contains(byte)) {
+            return Some(bytes);
+        }
+        let quote = self.quote?;
+        let quoted = |byte: u8| self.active.contains(&byte).then_some(quote).into_iter().chain([byte]);
+        Some(bytes.into_iter().flat_map(quoted).collect())
+    }
 }
 
 /// What to tell the processes of a session.

@@ -73,6 +73,44 @@ pub fn arguments(pid: u32) -> Option<Vec<String>> {
     Some(bytes.split(|&byte| byte == 0).map(|arg| String::from_utf8_lossy(arg).into_owned()).collect())
 }
 
+/// Where the stack of a process began; 0 of one that this user may not trace.
+#[cfg(target_os = "linux")]
+pub(super) fn stack_start(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The first field after the name is the third of all, and this is the twenty-eighth.
+    stat.get(stat.rfind(')')? + 2..)?.split(' ').nth(25)?.parse().ok()
+}
+
+/// The process has a regular file open for reading only, at this descriptor or above.
+#[cfg(target_os = "linux")]
+pub fn reads_file(pid: u32, least: u32) -> bool {
+    let entries = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    numbers.filter(|&fd| fd >= least).any(|fd| is_read_only(pid, fd) && is_regular(pid, fd))
+}
+
+/// Nothing is known here.
+#[cfg(not(target_os = "linux"))]
+pub fn reads_file(_pid: u32, _least: u32) -> bool {
+    false
+}
+
+#[cfg(target_os = "linux")]
+fn is_regular(pid: u32, fd: u32) -> bool {
+    let path = format!("/proc/{pid}/fd/{fd}");
+    // zsh keeps its compiled functions open for as long as it runs.
+    let is_compiled = || std::fs::read_link(&path).is_ok_and(|file| file.extension().is_some_and(|end| end == "zwc"));
+    std::fs::metadata(&path).is_ok_and(|file| file.is_file()) && !is_compiled()
+}
+
+#[cfg(target_os = "linux")]
+fn is_read_only(pid: u32, fd: u32) -> bool {
+    let Ok(info) = std::fs::read_to_string(format!("/proc/{pid}/fdinfo/{fd}")) else { return false };
+    let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
+    // The access mode is in the last two bits; nothing set there is for reading only.
+    flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok()).is_some_and(|flags| flags & 0o3 == 0)
+}
+
 /// Nothing is known here.
 #[cfg(not(target_os = "linux"))]
 pub fn arguments(_pid: u32) -> Option<Vec<String>> {
@@ -205,6 +243,15 @@ pub fn executable_name(pid: u32) -> Option<String> {
     let path = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
     let name = path.file_name()?.to_str()?;
     Some(name.strip_suffix(" (deleted)").unwrap_or(name).to_owned())
+}
+
+/// The file that a process runs has the same bytes as this one.
+pub fn is_copy_of(pid: u32, path: &str) -> bool {
+    let running = format!("/proc/{pid}/exe");
+    let length = |path: &str| std::fs::metadata(path).ok().map(|file| file.len());
+    // Few files have the same length: the bytes are hardly ever read.
+    length(&running).is_some_and(|bytes| length(path) == Some(bytes))
+        && std::fs::read(&running).ok().is_some_and(|bytes| std::fs::read(path).ok() == Some(bytes))
 }
 
 /// A file name without its folder and without the dash that marks a login shell.

@@ -13,7 +13,7 @@ use std::sync::{Arc, Weak};
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, Resource, Rlimit, Signal as OsSignal, getrlimit, setrlimit};
-use rustix::termios::{InputModes, LocalModes, Termios, Winsize, tcgetattr, tcgetpgrp, tcsetwinsize};
+use rustix::termios::{InputModes, LocalModes, SpecialCodeIndex, Termios, Winsize, tcgetattr, tcgetpgrp, tcsetwinsize};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::oneshot;
@@ -293,11 +293,16 @@ impl Control {
     /// How a line is treated; nothing where the terminal is gone.
     pub fn line_modes(&self) -> Option<LineModes> {
         let modes = self.modes()?;
+        let canonical = modes.local_modes.contains(LocalModes::ICANON);
+        let has_quote = canonical && modes.local_modes.contains(LocalModes::IEXTEN);
         Some(LineModes {
-            canonical: modes.local_modes.contains(LocalModes::ICANON),
+            canonical,
             echo: modes.local_modes.contains(LocalModes::ECHO),
             enter: modes.input_modes.contains(InputModes::ICRNL) && !modes.input_modes.contains(InputModes::IGNCR),
             drops_enter: modes.input_modes.contains(InputModes::IGNCR),
+            lowers: lowers(&modes),
+            active: active_characters(&modes),
+            quote: has_quote.then(|| modes.special_codes[SpecialCodeIndex::VLNEXT]).filter(|&code| code != 0),
         })
     }
 
@@ -380,6 +385,34 @@ impl Control {
     pub fn directory(&self) -> Option<PathBuf> {
         process::directory(self.pid)
     }
+}
+
+#[cfg(target_os = "linux")]
+fn lowers(modes: &Termios) -> bool {
+    modes.input_modes.contains(InputModes::IUCLC)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn lowers(_modes: &Termios) -> bool {
+    false
+}
+
+/// The printable characters that do something in these modes.
+fn active_characters(modes: &Termios) -> Vec<u8> {
+    use SpecialCodeIndex as Code;
+    let signals = [Code::VINTR, Code::VQUIT, Code::VSUSP];
+    let flow = [Code::VSTART, Code::VSTOP];
+    let editing = [Code::VERASE, Code::VKILL, Code::VEOF, Code::VEOL, Code::VEOL2];
+    let extended = [Code::VWERASE, Code::VLNEXT, Code::VREPRINT];
+    let has = |mode| modes.local_modes.contains(mode);
+    let groups: [(bool, &[Code]); 4] = [
+        (has(LocalModes::ISIG), &signals),
+        (modes.input_modes.contains(InputModes::IXON), &flow),
+        (has(LocalModes::ICANON), &editing),
+        (has(LocalModes::ICANON | LocalModes::IEXTEN), &extended),
+    ];
+    let codes = groups.into_iter().filter(|(is_on, _)| *is_on).flat_map(|(_, codes)| codes);
+    codes.map(|&code| modes.special_codes[code]).filter(|code| (0x20..0x7f).contains(code)).collect()
 }
 
 fn os_signal(signal: Signal) -> OsSignal {

@@ -60,6 +60,25 @@ pub fn waits_for(pid: u32) -> Option<Waiting> {
     Some(parse(&call, |fd| is_terminal(pid, fd)).unwrap_or(Waiting::Nothing))
 }
 
+/// How deep the calls of a process are that waits in the system, in bytes of its stack; none where nobody can tell.
+///
+/// A shell reads its prompt at the same depth every time: the distance is counted from where its stack began, and that
+/// stays until another program takes its place. What it reads within a builtin, or for the rest of a command, it reads at
+/// another.
+#[cfg(target_os = "linux")]
+pub fn call_depth(pid: u32) -> Option<u64> {
+    let call = std::fs::read_to_string(format!("/proc/{pid}/syscall")).ok()?;
+    let pointer = call.split_ascii_whitespace().rev().nth(1)?.strip_prefix("0x")?;
+    let began = super::process::stack_start(pid)?;
+    began.checked_sub(u64::from_str_radix(pointer, 16).ok()?)
+}
+
+/// Nothing is known here.
+#[cfg(not(target_os = "linux"))]
+pub fn call_depth(_pid: u32) -> Option<u64> {
+    None
+}
+
 /// Nothing is known here.
 #[cfg(not(target_os = "linux"))]
 pub fn waits_for(_pid: u32) -> Option<Waiting> {
