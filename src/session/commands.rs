@@ -46,6 +46,8 @@ pub struct TypedTo {
     pub args: Vec<String>,
     /// The process of the shell; unknown where that is on another machine.
     pub pid: Option<u32>,
+    /// How deep the calls of the shell were while it read.
+    pub depth: Option<u64>,
 }
 
 /// How a command was handed to a shell.

@@ -70,7 +70,10 @@ impl Terminal {
                 ingested.news |= is_on;
                 match is_on {
                     true => self.on_editor(probe),
-                    false => self.on_accepted(),
+                    false => {
+                        self.foreign.on_accepted();
+                        self.on_accepted();
+                    }
                 }
             }
             Mark::Directory { key, path } => {
@@ -78,6 +81,7 @@ impl Terminal {
                     self.cwd = Some(path);
                 }
             }
+            Mark::Shell { event: ShellEvent::Dialect(number), key } => ingested.news |= self.on_dialect(number, &key),
             Mark::Shell { event: ShellEvent::SentinelStart, key } => self.on_sentinel_start(&key),
             Mark::Shell { event: ShellEvent::SentinelEnd(status), key } => self.on_sentinel_end(&key, status),
             Mark::Shell { event, key } => {
@@ -198,8 +202,7 @@ impl Terminal {
             },
             (ShellEvent::FilesRead, _) => shell.has_read_files = true,
             (ShellEvent::NoStarts, _) => shell.marks_starts = false,
-            (ShellEvent::Shown, _) => shell.shown = Some(edge),
-            (ShellEvent::SentinelStart | ShellEvent::SentinelEnd(_) | ShellEvent::ShownEnd(_), _) => {}
+            (ShellEvent::SentinelStart | ShellEvent::SentinelEnd(_) | ShellEvent::Dialect(_), _) => {}
         }
     }
 
@@ -524,6 +527,18 @@ impl Terminal {
             _ => None,
         });
         last.is_some_and(|prompt| is_prompt(&line, prompt))
+    }
+
+    /// How deep the calls of this shell were when it read a command that it has run since.
+    pub(super) fn prompt_depth(&self, now: &TypedTo) -> Option<u64> {
+        self.commands.iter().rev().find_map(|command| match &command.way {
+            Way::Sentinel { typed_to: Some(typed_to), .. }
+                if command.start.is_some() && typed_to.pid == now.pid && typed_to.args == now.args =>
+            {
+                typed_to.depth
+            }
+            _ => None,
+        })
     }
 
     /// Gives such a command up: it has ended, and nobody knows how.

@@ -7,11 +7,14 @@ use super::sentinel::Form;
 use crate::pty::{Program, Waiting};
 
 /// Options of shells that are followed by a value.
-const SHELL_VALUES: [&str; 9] =
-    ["-o", "+o", "-O", "+O", "--rcfile", "--init-file", "--init-command", "-C", "--features"];
+const SHELL_VALUES: [&str; 10] =
+    ["-o", "+o", "-O", "+O", "--rcfile", "--init-file", "--init-command", "-C", "--features", "--emulate"];
 
 /// Options of `ssh` that are followed by a value.
 const SSH_VALUES: &str = "BbcDEeFIiJLlmOopQRSWw";
+
+/// What may stand before a command without changing what it is.
+const WRAPPERS: [&str; 5] = ["exec", "env", "command", "nice", "nohup"];
 
 /// The form to type in, if the program is a shell that reads from the terminal.
 pub(super) fn interactive_shell(program: &Program) -> Option<Form> {
@@ -64,11 +67,46 @@ pub(super) fn wanted(name: &str, waiting: Waiting, canonical: Option<bool>) -> O
         ("bash" | "rbash", Waiting::SelectInput) => canonical.and_then(|canonical| wanted(!canonical)),
         ("zsh", Waiting::Read { fd: 0, onto_stack, .. }) => wanted(!onto_stack),
         ("zsh", Waiting::Read { onto_stack, .. }) => wanted(onto_stack),
+        // With a time limit.
+        ("zsh" | "mksh" | "lksh", Waiting::SelectInput) if canonical == Some(true) => wanted(false),
+        ("yash", Waiting::SelectInput) => canonical.and_then(|canonical| wanted(!canonical)),
         ("dash" | "sh", Waiting::Read { bytes, .. }) => wanted(bytes > 1),
+        // Its line editor asks first whether there is something to read.
+        ("ksh", Waiting::Read { bytes: 1, .. }) if canonical == Some(false) => wanted(false),
+        // A number of characters: they go where they are kept.
+        ("mksh" | "lksh", Waiting::Read { onto_stack: false, .. }) if canonical == Some(false) => wanted(false),
         // Without its line editor it takes single bytes at its prompt, too.
         ("mksh" | "lksh", Waiting::Read { .. }) => canonical.and_then(|canonical| wanted(!canonical)),
         _ => None,
     }
+}
+
+/// A difference in the depth of calls that is more than the line editor, or the parser in the middle of a command, makes.
+const ASKING_DEPTH: u64 = 2_048;
+
+/// A shell that reads at a depth where it does not read its prompt runs a builtin that asks something.
+pub(super) fn is_within_builtin(depth: Option<u64>, at_prompt: Option<u64>) -> bool {
+    depth.zip(at_prompt).is_some_and(|(depth, at_prompt)| depth.abs_diff(at_prompt) >= ASKING_DEPTH)
+}
+
+/// The least number of a descriptor by which this shell reads a start-up file, and keeps it open while what stands in
+/// there is run; none for one that reads the whole file first.
+pub(super) fn startup_descriptor(name: &str) -> Option<u32> {
+    match name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-') {
+        "fish" => Some(3),
+        // The lower ones are left to the user.
+        "zsh" | "dash" | "sh" | "ash" | "busybox" | "mksh" | "lksh" | "ksh" | "yash" => Some(10),
+        _ => None,
+    }
+}
+
+/// What the prompts of other programs than shells begin with.
+const OTHER_PROMPTS: [&str; 8] = [">>>", "...", "In [", "mysql>", "MariaDB [", "sqlite>", "(gdb)", "ftp>"];
+
+/// The line before the cursor may be the prompt of a shell of which nothing else is known.
+pub(super) fn may_be_prompt(line: &str) -> bool {
+    let line = line.trim();
+    !line.is_empty() && !OTHER_PROMPTS.iter().any(|other| line.starts_with(other))
 }
 
 /// True for a program that was started to give a shell on another machine, as another user, or in a container.
@@ -87,24 +125,34 @@ fn is_shell_name(arg: &str) -> bool {
     Form::for_program(arg.rsplit('/').next().unwrap_or(arg)).is_some()
 }
 
-/// `ssh [options] host`, and no command behind it.
+/// `ssh [options] host`, and no command behind it, or one that is a shell.
 fn ssh_gives_shell(args: &[&str]) -> bool {
-    let mut operands = 0;
     let mut args = args.iter();
-    while let Some(arg) = args.next() {
+    let mut host = None;
+    while host.is_none()
+        && let Some(arg) = args.next()
+    {
         match arg.strip_prefix('-') {
-            Some(letters) if operands == 0 => {
-                if letters.contains('N') || letters.contains('W') {
-                    return false;
-                }
-                if letters.len() == 1 && SSH_VALUES.contains(letters) {
-                    args.next();
-                }
-            }
-            _ => operands += 1,
+            Some(letters) if letters.contains('N') || letters.contains('W') => return false,
+            Some(letters) if letters.ends_with(|last| SSH_VALUES.contains(last)) => drop(args.next()),
+            Some(_) => {}
+            None => host = Some(arg),
         }
     }
-    operands == 1
+    let command: Vec<&str> = args.copied().collect();
+    host.is_some() && (command.is_empty() || line_gives_shell(&command.join(" ")))
+}
+
+/// The last command of a line is a shell that reads from the terminal. Quotes are not understood: a line with some is
+/// seldom a plain shell.
+fn line_gives_shell(line: &str) -> bool {
+    let last = line.rsplit(['&', ';', '|']).next().unwrap_or(line);
+    let mut words = last.split_whitespace().skip_while(|word| WRAPPERS.contains(word) || word.contains('='));
+    let Some(command) = words.next() else { return false };
+    let args: Vec<String> = std::iter::once(command).chain(words).map(str::to_owned).collect();
+    let name = command.rsplit('/').next().unwrap_or(command).to_owned();
+    let program = Program { pid: 0, name, args, is_fork: false };
+    interactive_shell(&program).is_some() || carries_shell(&program)
 }
 
 /// `sudo -i`, `sudo -s`, `sudo su`, `sudo bash`, and not `sudo make`.
@@ -151,6 +199,7 @@ mod tests {
             ("/bin/busybox ash -i", Some(Form::Posix)),
             ("zsh -f", Some(Form::Zsh)),
             ("fish -C true", Some(Form::Fish)),
+            ("zsh --emulate sh -f", Some(Form::Zsh)),
             ("bash -c true", None),
             ("busybox vi", None),
             ("busybox sh -c true", None),
@@ -184,6 +233,13 @@ mod tests {
             ("zsh", read(10, 1, false), Some(false), Some(Wanted::Answer)),
             ("mksh", read(0, 1, true), Some(false), Some(Wanted::Command)),
             ("mksh", read(0, 1, false), Some(true), Some(Wanted::Answer)),
+            ("mksh", read(0, 1, false), Some(false), Some(Wanted::Answer)),
+            ("mksh", Waiting::SelectInput, Some(true), Some(Wanted::Answer)),
+            ("zsh", Waiting::SelectInput, Some(true), Some(Wanted::Answer)),
+            ("yash", Waiting::SelectInput, Some(true), Some(Wanted::Answer)),
+            ("yash", Waiting::SelectInput, Some(false), Some(Wanted::Command)),
+            ("ksh93", read(0, 1, false), Some(false), Some(Wanted::Answer)),
+            ("ksh93", Waiting::SelectInput, Some(false), None),
             ("fish", Waiting::Poll, Some(false), None),
             ("ksh93", Waiting::SelectInput, Some(true), None),
         ] {
@@ -197,6 +253,12 @@ mod tests {
             ("ssh host", true),
             ("ssh -p 22 -A user@host", true),
             ("ssh host make", false),
+            ("ssh -t host zsh -f", true),
+            ("ssh -tt -F file host cd / && exec fish", true),
+            ("ssh -t host env A=1 bash", true),
+            ("ssh -t jump ssh host", true),
+            ("ssh -t host bash -c make", false),
+            ("ssh -t host sudo -i", true),
             ("ssh -N -L 1:2:3 host", false),
             ("su", true),
             ("su - other", true),

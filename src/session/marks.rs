@@ -54,6 +54,8 @@ pub(super) enum ShellEvent {
     FilesRead,
     /// The starts of commands cannot be marked.
     NoStarts,
+    /// A shell on another machine tells its dialect, as a number.
+    Dialect(Option<i32>),
     /// A typed sentinel's beginning.
     SentinelStart,
     /// A typed sentinel's end, with the status.
@@ -171,6 +173,7 @@ fn parse_osc(text: &[u8]) -> Option<Mark> {
         "V" => ShellEvent::Shown,
         "F" => ShellEvent::FilesRead,
         "N" => ShellEvent::NoStarts,
+        "V" => ShellEvent::Dialect(status),
         "S" => ShellEvent::SentinelStart,
         "E" => ShellEvent::SentinelEnd(status),
         _ => return None,

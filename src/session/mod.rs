@@ -4,9 +4,11 @@
 //! output, `news` only when a command began or ended, a prompt came, or the child went.
 
 pub mod commands;
+mod dialect;
 mod driver;
 mod evidence;
 mod facts;
+mod foreign;
 mod ground;
 mod hidden;
 pub mod input;
@@ -222,8 +224,11 @@ impl Session {
         self.record_input(bytes);
         if writer == Writer::Other {
             let control = &self.shared.control;
-            let may_wait = control.is_canonical() || control.foreground_group() == Some(control.pid());
-            self.shared.lock().on_typed(bytes, may_wait);
+            let group = control.foreground_group();
+            let may_wait = control.is_canonical() || group == Some(control.pid());
+            // A password is no command, and is not kept.
+            let group = group.filter(|_| !self.hides_input());
+            self.shared.lock().on_typed(bytes, may_wait, group);
         }
         let all = async {
             for piece in bytes.chunks(WRITE_PIECE) {

@@ -5,9 +5,14 @@
 
 use std::time::{Duration, Instant};
 
+use kpty_emulator::Buffer;
+
 use super::commands::{TypedTo, Way};
 use super::evidence::Phase;
-use super::ground::{Wanted, carries_shell, interactive_shell, wanted};
+use super::foreign::ForeignLines;
+use super::ground::{
+    Wanted, carries_shell, interactive_shell, is_within_builtin, may_be_prompt, startup_descriptor, wanted,
+};
 use super::integration::INTERRUPT;
 use super::sentinel::Form;
 use super::terminal::{Reader, Terminal, TypedText};
@@ -35,6 +40,13 @@ const PLAIN_PATIENCE: Duration = Duration::from_millis(250);
 /// A line that somebody typed ahead is run within this time after a prompt.
 const TYPED_AHEAD: Duration = Duration::from_millis(60);
 
+/// Shells of which there may be copies under other names.
+const SHELLS: [&str; 6] = ["/bin/bash", "/bin/zsh", "/bin/dash", "/bin/mksh", "/bin/ksh93", "/bin/fish"];
+/// How long a shell may take to drop an unfinished command.
+const DROPPING: Duration = Duration::from_millis(500);
+/// How long it is silent when it has.
+const DROPPED: Duration = Duration::from_millis(30);
+
 /// How the shell can be typed at.
 pub(super) enum Ground {
     /// A marked shell reads, and takes a paste.
@@ -43,6 +55,8 @@ pub(super) enum Ground {
     Shell { form: Form, typed_to: Option<TypedTo> },
     /// Somebody edited the line; it has to go first.
     EditedLine,
+    /// Somebody left a command unfinished, and the shell reads the rest; it has to go first.
+    Unfinished,
     /// Not yet, but soon: look again after news, for this long.
     NotYet(Duration),
     /// No.
@@ -67,6 +81,10 @@ impl Session {
             match self.look(began.elapsed()) {
                 Ground::Busy(reason, foreground) => return Err(self.busy(&reason, foreground)),
                 Ground::EditedLine => self.clear_line().await?,
+                Ground::Unfinished => {
+                    self.drop_unfinished().await?;
+                    began = Instant::now();
+                }
                 // What somebody typed keeps the line editor from coming back to its prompt.
                 Ground::Shell { .. } if !is_cleared && self.is_stuck() => {
                     self.clear_line().await?;
@@ -121,7 +139,7 @@ impl Session {
         let form = Form::for_program(&self.shared.shell)?;
         let args = std::iter::once(&self.shared.shell).chain(&self.shared.spawned_args).cloned().collect();
         let pid = self.shared.control.pid();
-        Some(Ground::Shell { form, typed_to: Some(TypedTo { group: pid, args, pid: Some(pid) }) })
+        Some(Ground::Shell { form, typed_to: Some(TypedTo { group: pid, args, pid: Some(pid), depth: None }) })
     }
 
     /// A shell reads.
@@ -153,6 +171,26 @@ impl Session {
             }
         }
         self.write_as(Writer::Talk, INTERRUPT).await.map(drop)
+    }
+
+    /// Takes back what somebody left unfinished in a shell that marks nothing.
+    async fn drop_unfinished(&self) -> Result<()> {
+        let mut progress = self.shared.progress.subscribe();
+        let began = Instant::now();
+        {
+            let mut terminal = self.shared.lock();
+            terminal.foreign = ForeignLines::default();
+            terminal.typed = TypedText::None;
+        }
+        self.write_as(Writer::Talk, INTERRUPT).await?;
+        // The system shows the key at once; the prompt follows.
+        let dropped = async {
+            while self.shared.lock().last_output <= began && progress.changed().await.is_ok() {}
+            while tokio::time::timeout(DROPPED, progress.changed()).await.is_ok_and(|changed| changed.is_ok()) {}
+        };
+        // One that does not answer is looked at like any other.
+        let _ = tokio::time::timeout(DROPPING, dropped).await;
+        Ok(())
     }
 
     /// Who may be typed at, after having waited for some time.
@@ -248,47 +286,48 @@ impl Session {
             let reason = "A program that is just ending has the terminal";
             return soon_or_busy(waited, reason.to_owned(), foreground);
         };
-        let (form, shell) = match answering_shell(program, foreground.canonical) {
-            Ok(answering) => answering,
+        match answering_shell(program, foreground.canonical) {
+            Ok((form, shell)) => {
+                let reached = Reached::new(form, shell, program, &foreground);
+                self.look_at_shell(reached, foreground, waited)
+            }
             // mksh has no printf of its own: after the end mark, this one is still to end.
-            Err(reason) if program.name == "printf" => return soon_or_busy(waited, reason, foreground),
+            Err(reason) if program.name == "printf" => soon_or_busy(waited, reason, foreground),
             // What the shell runs for its prompt, most likely.
             Err(_)
                 if group != own
                     && waited < PROMPT_PATIENCE
                     && self.shared.lock().commands.is_before_prompt(PROMPT_PATIENCE) =>
             {
-                return Ground::NotYet(PROMPT_PATIENCE);
+                Ground::NotYet(PROMPT_PATIENCE)
             }
-            Err(reason) => return Ground::Busy(reason, Some(foreground)),
-        };
-        let is_behind_relay = shell.as_ref().is_none_or(|shell| shell.pid != program.pid);
-        let canonical = (!is_behind_relay).then_some(foreground.canonical);
-        let waiting = shell.as_ref().and_then(|shell| pty::waits_for(shell.pid));
-        let wants = shell.as_ref().zip(waiting).and_then(|(shell, waiting)| wanted(&shell.name, waiting, canonical));
-        let inner_args = shell.iter().filter(|_| is_behind_relay).flat_map(|shell| &shell.args);
-        let args = program.args.iter().chain(inner_args).cloned().collect();
-        let typed_to = TypedTo { group, args, pid: shell.as_ref().map(|shell| shell.pid) };
+            Err(reason) => Ground::Busy(reason, Some(foreground)),
+        }
+    }
+
+    /// Looks at what a shell does that would get what is typed.
+    fn look_at_shell(&self, mut reached: Reached, foreground: Foreground, waited: Duration) -> Ground {
+        let (own, group) = (self.shared.control.pid(), foreground.group);
         let mut terminal = self.shared.lock();
         // A copy of the shell runs something in its name, or is about to become a program.
         // The line editor's mode says nothing while the terminal is behind: before a typed command has begun.
         let is_behind = terminal.commands.open().any(|command| command.start.is_none());
-        if group != own && program.is_fork && (is_behind || !terminal.emulator.modes().bracketed_paste) {
+        if group != own && reached.is_fork && (is_behind || !terminal.emulator.modes().bracketed_paste) {
             return soon_or_busy(waited, "A part of a command is still running".to_owned(), foreground);
         }
         let is_at_marked_prompt = group == own && phase(&terminal) == Some(Phase::Prompt);
-        // Before its first command, a shell is looked at when it has come to rest: its output may be a question.
-        let is_settling = waiting == Some(Waiting::Nothing) && waited < PASTE_PATIENCE && !is_at_marked_prompt;
-        if is_settling && !terminal.has_typed_to(group) {
-            return Ground::NotYet(waited + SETTLING);
+        if !is_at_marked_prompt {
+            if let Some(ground) = reached.before_first_command(&terminal, waited) {
+                return ground.unwrap_or_else(|reason| Ground::Busy(reason, Some(foreground)));
+            }
+            if reached.asks(&mut terminal) {
+                let reason = format!("{} asks for something", reached.name);
+                return soon_or_busy(waited, reason, foreground);
+            }
         }
-        if wants == Some(Wanted::Answer) && !is_at_marked_prompt && !terminal.shows_prompt_of(group) {
-            let reason = format!("{} asks for something", shell.as_ref().unwrap_or(program).name);
-            return soon_or_busy(waited, reason, foreground);
-        }
-        if let Some(id) = running_in(&terminal, &typed_to, own, &self.shared.spawned_args) {
-            let reads = wants == Some(Wanted::Command) && terminal.was_interrupted(id, PASSING);
-            if !reads && !terminal.has_returned_to_prompt(id, Some(&typed_to)) {
+        if let Some(id) = running_in(&terminal, &reached.typed_to, own, &self.shared.spawned_args) {
+            let reads = reached.wants == Some(Wanted::Command) && terminal.was_interrupted(id, PASSING);
+            if !reads && !terminal.has_returned_to_prompt(id, Some(&reached.typed_to)) {
                 // A line that was sent off just now is often over in a moment.
                 let is_young = terminal.commands.get(id).is_some_and(|command| command.age() < PASSING);
                 return match is_young && waited < PASSING {
@@ -298,18 +337,31 @@ impl Session {
             }
             terminal.give_up(id);
         }
-        let patience = match wants {
+        let patience = match reached.wants {
             _ if is_at_marked_prompt => Duration::ZERO,
             // It reads; its prompt, by which it will be known when it reads again, may be still on its way.
             Some(Wanted::Command) => patience_for_prompt(&mut terminal),
-            _ => patience_with(&mut terminal, &program.name, group, foreground.canonical),
+            _ => patience_with(&mut terminal, &reached.name, group, foreground.canonical),
         };
         match waited >= patience {
             false => Ground::NotYet(patience),
-            true if patience == PROMPT_PATIENCE && waiting == Some(Waiting::Nothing) => {
-                Ground::Busy(format!("{} does not read", program.name), Some(foreground))
+            true if patience == PROMPT_PATIENCE && reached.waiting == Some(Waiting::Nothing) => {
+                Ground::Busy(format!("{} does not read", reached.name), Some(foreground))
             }
-            true => Ground::Shell { form, typed_to: Some(typed_to) },
+            true if !is_at_marked_prompt && reached.is_unfinished(&mut terminal) => Ground::Unfinished,
+            true => {
+                if reached.is_far_away() {
+                    match terminal.dialect_behind(group) {
+                        Some(form) => reached.form = form,
+                        None if may_be_at_prompt(&mut terminal) => {}
+                        None => {
+                            let reason = format!("{} shows no prompt", reached.name);
+                            return Ground::Busy(reason, Some(foreground));
+                        }
+                    }
+                }
+                Ground::Shell { form: reached.form, typed_to: Some(reached.typed_to) }
+            }
         }
     }
 
@@ -332,13 +384,96 @@ impl Session {
     }
 }
 
+/// A shell that would get what is typed.
+struct Reached {
+    form: Form,
+    name: String,
+    /// The program in the foreground is a copy of its parent.
+    is_fork: bool,
+    /// What the shell waits for, where the kernel tells.
+    waiting: Option<Waiting>,
+    wants: Option<Wanted>,
+    typed_to: TypedTo,
+}
+
+impl Reached {
+    fn new(form: Form, shell: Option<Program>, program: &Program, foreground: &Foreground) -> Self {
+        let is_behind_relay = shell.as_ref().is_none_or(|shell| shell.pid != program.pid);
+        let canonical = (!is_behind_relay).then_some(foreground.canonical);
+        let pid = shell.as_ref().map(|shell| shell.pid);
+        let waiting = pid.and_then(pty::waits_for);
+        let wants = shell.as_ref().zip(waiting).and_then(|(shell, waiting)| wanted(&shell.name, waiting, canonical));
+        let depth = pid.filter(|_| !matches!(waiting, None | Some(Waiting::Nothing))).and_then(pty::call_depth);
+        let inner_args = shell.iter().filter(|_| is_behind_relay).flat_map(|shell| &shell.args);
+        let args = program.args.iter().chain(inner_args).cloned().collect();
+        Self {
+            form,
+            name: shell.as_ref().unwrap_or(program).name.clone(),
+            is_fork: program.is_fork,
+            waiting,
+            wants,
+            typed_to: TypedTo { group: foreground.group, args, pid, depth },
+        }
+    }
+
+    /// On another machine, or where the system tells nothing of it.
+    fn is_far_away(&self) -> bool {
+        self.typed_to.pid.is_none()
+    }
+
+    /// A shell that has run no command yet may still be about to read, or run a start-up file, which may ask for
+    /// something.
+    fn before_first_command(
+        &self,
+        terminal: &Terminal,
+        waited: Duration,
+    ) -> Option<std::result::Result<Ground, String>> {
+        if terminal.has_typed_to(self.typed_to.group) {
+            return None;
+        }
+        // It is looked at when it has come to rest: its output may be a question.
+        if self.waiting == Some(Waiting::Nothing) && waited < PASTE_PATIENCE {
+            return Some(Ok(Ground::NotYet(waited + SETTLING)));
+        }
+        let reads_file = |pid| startup_descriptor(&self.name).is_some_and(|least| pty::reads_file(pid, least));
+        if !self.typed_to.pid.is_some_and(reads_file) {
+            return None;
+        }
+        let silence = terminal.last_output.elapsed();
+        Some(match self.waiting {
+            _ if silence < ASKING => Ok(Ground::NotYet(waited + ASKING - silence)),
+            Some(Waiting::Nothing) if waited < START_PATIENCE => Ok(Ground::NotYet(waited + STARTING)),
+            _ => Err(format!("{} asks for something before its first prompt", self.name)),
+        })
+    }
+
+    /// One of its builtins reads. A shell that shows its prompt does not ask.
+    fn asks(&self, terminal: &mut Terminal) -> bool {
+        let is_within_builtin = is_within_builtin(self.typed_to.depth, terminal.prompt_depth(&self.typed_to));
+        (self.wants == Some(Wanted::Answer) || is_within_builtin) && !terminal.shows_prompt_of(self.typed_to.group)
+    }
+
+    /// It reads the rest of a command that somebody left unfinished.
+    fn is_unfinished(&self, terminal: &mut Terminal) -> bool {
+        if terminal.foreign.is_empty() {
+            return false;
+        }
+        let group = self.typed_to.group;
+        let at_prompt = terminal.prompt_depth(&self.typed_to);
+        let moved = self.typed_to.depth.zip(at_prompt).map(|(depth, at_prompt)| depth != at_prompt);
+        let shows_prompt = terminal.shows_prompt_of(group);
+        terminal.foreign.is_unfinished(group, self.form, moved, shows_prompt)
+    }
+}
+
 /// The shell that gets what is typed: the program itself, or one behind it; the process is unknown of a shell elsewhere.
 /// Else the reason why nothing may be typed.
 fn answering_shell(program: &Program, canonical: bool) -> std::result::Result<(Form, Option<Program>), String> {
+    let program = &named_by_file(program.clone());
     if let Some(form) = interactive_shell(program) {
         return Ok((form, Some(program.clone())));
     }
-    match pty::behind_relay(program.pid) {
+    match pty::behind_relay(program.pid).map(named_by_file) {
         Some(inner) => match interactive_shell(&inner) {
             Some(form) => Ok((form, Some(inner))),
             None => Err(format!("{} has the terminal", inner.name)),
@@ -346,6 +481,19 @@ fn answering_shell(program: &Program, canonical: bool) -> std::result::Result<(F
         None if !carries_shell(program) => Err(format!("{} has the terminal", program.name)),
         None if canonical => Err(format!("{} asks for something, a password perhaps", program.name)),
         None => Ok((Form::Posix, None)),
+    }
+}
+
+/// A shell with the name of its file: it may be started under any other.
+fn named_by_file(program: Program) -> Program {
+    let Some(file) = pty::executable_name(program.pid) else { return program };
+    let known = Form::for_program(&file).map(|_| file);
+    let copied = || SHELLS.into_iter().find(|path| pty::is_copy_of(program.pid, path));
+    let known = known.or_else(|| copied().map(|path| path.rsplit('/').next().unwrap_or(path).to_owned()));
+    match known {
+        // busybox is many programs, and its name tells which.
+        Some(name) if !name.starts_with("busybox") => Program { name, ..program },
+        _ => program,
     }
 }
 
@@ -397,6 +545,11 @@ fn patience_with(terminal: &mut Terminal, name: &str, group: u32, canonical: boo
         None => patience_for_prompt(terminal).max(PASTE_PATIENCE),
         Some(Reader::Edits | Reader::Plain) => patience_for_prompt(terminal),
     }
+}
+
+/// The screen does not speak against a prompt.
+fn may_be_at_prompt(terminal: &mut Terminal) -> bool {
+    terminal.emulator.buffer() == Buffer::Main && may_be_prompt(&terminal.line_before_cursor())
 }
 
 /// How long a prompt may take to show. By its prompt a shell is known when it reads again.

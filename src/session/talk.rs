@@ -10,8 +10,9 @@ use kpty_emulator::{Buffer, Mode, Request};
 use tokio::sync::watch;
 
 use super::commands::{Evidence, TypedTo, Way};
-use super::evidence::{MarkedShell, Phase};
-use super::integration::{INTERRUPT, IntegratedShell};
+use super::evidence::Phase;
+use super::foreign::ForeignLines;
+use super::integration::INTERRUPT;
 use super::output::Output;
 use super::ready::Ground;
 use super::sentinel::{Form, Sentinel};
@@ -101,6 +102,11 @@ impl Session {
             .map_err(|problem| Error::invalid("sentinel", problem))?;
         let was_starting = self.is_starting();
         let mut ground = self.ready(deadline).await?;
+        if let Ground::Shell { typed_to: Some(TypedTo { group, pid: None, .. }), .. } = &ground
+            && self.learn_dialect(&ground, *group).await?
+        {
+            ground = self.ready(deadline).await?;
+        }
         if matches!(ground, Ground::Prompt) && !can_be_pasted(&request.command) {
             ground = self.own_shell().unwrap_or(ground);
         }
@@ -126,6 +132,7 @@ impl Session {
     async fn hand_over(&self, request: &TalkRequest, ground: &Ground, sentinel: &Sentinel) -> Result<CommandId> {
         let command = request.command.trim_end_matches(['\n', '\r']);
         let cwd = self.directory().map(|path| path.display().to_string());
+        let modes = self.shared.control.line_modes();
         let (id, bytes) = {
             let mut terminal = self.shared.lock();
             let takes_paste = terminal.emulator.modes().bracketed_paste;
@@ -140,9 +147,20 @@ impl Session {
             };
             let enter = match way {
                 Way::Sentinel { pasted: false, .. } => self.enter(),
-                _ if Self::keeps_lines(&terminal, ground, command) => Enter::PasteLineFeed,
-                _ if self.shared.control.line_modes().is_some_and(|modes| modes.drops_enter) => Enter::PasteLineFeed,
+                _ if modes.as_ref().is_some_and(|modes| modes.drops_enter) => Enter::PasteLineFeed,
                 _ => Enter::Paste,
+            };
+            let text = match ground {
+                Ground::Shell { form, .. } => typed(&sentinel.typed(*form, command), enter),
+                _ => typed(command, enter),
+            };
+            let text = match &modes {
+                Some(modes) => modes.literally(text),
+                None => Some(text),
+            };
+            let Some(text) = text else {
+                drop(terminal);
+                return Err(self.busy("The settings of the terminal (stty) would change what is typed", None));
             };
             let id = terminal.commands.begin(command, cwd, way);
             if let Some(command) = terminal.commands.get_mut(id) {
@@ -153,11 +171,9 @@ impl Session {
             if terminal.typed != TypedText::None {
                 bytes.extend(self.clearing(&terminal, ground));
             }
-            bytes.extend(match ground {
-                Ground::Shell { form, .. } => typed(&sentinel.typed(*form, command), enter),
-                _ => typed(command, enter),
-            });
+            bytes.extend(text);
             terminal.typed = TypedText::None;
+            terminal.foreign = ForeignLines::default();
             if let Some(shell) = &mut terminal.shell {
                 shell.expect(id);
             }
@@ -170,7 +186,7 @@ impl Session {
     }
 
     /// What takes back what stands on the line: text of somebody's, or replies of the terminal that nobody read.
-    fn clearing(&self, terminal: &Terminal, ground: &Ground) -> &'static [u8] {
+    pub(super) fn clearing(&self, terminal: &Terminal, ground: &Ground) -> &'static [u8] {
         match ground {
             Ground::Shell { form: Form::Posix, .. } if !self.shared.control.is_canonical() => LEAVE_AND_CLEAR,
             Ground::Shell { form: Form::Zsh, .. } => CLEAR_BUFFER,
@@ -408,6 +424,8 @@ impl Session {
         let foreground = self.foreground().and_then(|foreground| foreground.program).map(|program| program.name);
         let screen = self.read(&Request::new(Mode::Viewport)).text.trim_end().to_owned();
         let mut terminal = self.shared.lock();
+        // It may be a shell.
+        terminal.dialect = None;
         if let Some(command) = terminal.commands.get_mut(id) {
             command.wanted = None;
             command.output = None;

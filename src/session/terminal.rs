@@ -10,7 +10,9 @@ use std::time::{Instant, SystemTime};
 use kpty_emulator::{Answer, Buffer, Emulator, Limits, LineFilter, Mode, Place, Request, Settings, Size};
 
 use super::commands::{Command, CommandLog, Edge, Evidence, Point};
+use super::dialect::Dialect;
 use super::evidence::{MarkedShell, Phase};
+use super::foreign::ForeignLines;
 use super::marks::{Mark, Scanner};
 use super::output::{self, Output, Stretch};
 use super::record::Tapped;
@@ -89,6 +91,10 @@ pub(super) struct Terminal {
     pub(super) last_output: Instant,
     /// What somebody may have left on the line.
     pub(super) typed: TypedText,
+    /// The lines that somebody typed since the last command of ours.
+    pub(super) foreign: ForeignLines,
+    /// The dialect of a shell on another machine.
+    pub(super) dialect: Option<Dialect>,
     /// How those read who had the terminal, by process group, newest last; at most `READERS`.
     readers: Vec<(u32, Reader)>,
     pub(super) redactor: Arc<Redactor>,
@@ -130,6 +136,8 @@ impl Terminal {
             last_activity: SystemTime::now(),
             last_output: now,
             typed: TypedText::None,
+            foreign: ForeignLines::default(),
+            dialect: None,
             readers: Vec::new(),
             redactor: Arc::new(redactor),
             tapped: None,
@@ -357,7 +365,12 @@ impl Terminal {
 
     /// Somebody other than `talk` typed. A program in raw mode takes every key at once; otherwise what is typed may
     /// wait for the shell.
-    pub(super) fn on_typed(&mut self, bytes: &[u8], may_wait: bool) {
+    pub(super) fn on_typed(&mut self, bytes: &[u8], may_wait: bool, group: Option<u32>) {
+        self.foreign.add(bytes, group);
+        if self.foreign.has_line() {
+            // It may have begun or ended a shell far away.
+            self.dialect = None;
+        }
         let interrupts = bytes.iter().any(|byte| matches!(byte, 0x03 | 0x1a | 0x1c));
         if interrupts {
             self.commands.interrupt_open();
