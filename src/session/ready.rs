@@ -293,6 +293,8 @@ impl Session {
             }
             // mksh has no printf of its own: after the end mark, this one is still to end.
             Err(reason) if program.name == "printf" => soon_or_busy(waited, reason, foreground),
+            // Behind a relay that carried a shell before, the front changes hands when a command ends.
+            Err(reason) if self.shared.lock().has_typed_to(group) => soon_or_busy(waited, reason, foreground),
             // What the shell runs for its prompt, most likely.
             Err(_)
                 if group != own
