@@ -208,6 +208,20 @@ impl Emulator {
         Place { line: lines.line_of_screen_row(row), chars: lines.chars_before(row, col), buffer }
     }
 
+    /// Where a place of the shown buffer is on the screen: its row, negative above the first one, and its column. `None`
+    /// for a line that is no longer live.
+    pub fn position(&mut self, place: Place) -> Option<(isize, usize)> {
+        let buffer = self.engine.buffer();
+        self.bring_index_up_to_date(buffer);
+        let lines = self.lines(buffer);
+        lines.position_of(place.line, place.chars).filter(|_| buffer == place.buffer)
+    }
+
+    /// The cursor.
+    pub fn cursor(&self) -> Cursor {
+        self.engine.cursor()
+    }
+
     /// Takes back what a program left behind that would spoil the text of the next one: an open string or update,
     /// character sets, margins, insert and origin mode, wrapping, attributes, the mouse. Text, cursor and the
     /// choice of screen stay.

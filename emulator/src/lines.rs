@@ -178,6 +178,37 @@ impl<'a> Lines<'a> {
         above + chars + col.saturating_sub(width)
     }
 
+    /// Where a character of a live line is shown: the row, counted from the first row of the screen, and the column.
+    pub(crate) fn position_of(&self, number: u64, chars: usize) -> Option<(isize, usize)> {
+        let rows = self.live_rows_of(number)?;
+        let (last, mut left) = (rows.end.checked_sub(1)?, chars);
+        let mut text = String::new();
+        for row in rows {
+            text.clear();
+            self.engine.push_row(row, &mut text);
+            let here = text.chars().count();
+            if left < here || row == last {
+                let col = if text.is_ascii() { left } else { self.column_of(row, left) };
+                return Some((row as isize - self.index.rows_above as isize, col));
+            }
+            left -= here;
+        }
+        None
+    }
+
+    /// The column in which a character of a row stands.
+    fn column_of(&self, row: usize, chars: usize) -> usize {
+        let cells = self.engine.row_cells(row).cells;
+        let mut before = 0;
+        for (col, cell) in cells.iter().enumerate().filter(|(_, cell)| cell.width != Width::Spacer) {
+            if before >= chars {
+                return col;
+            }
+            before += 1 + cell.marks.len();
+        }
+        cells.len()
+    }
+
     /// Appends the text of a line, without trailing blanks; one that was cut for its length keeps them.
     pub(crate) fn push_text(&self, number: u64, out: &mut String) {
         match self.live(number) {

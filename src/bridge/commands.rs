@@ -126,7 +126,13 @@ impl Commands {
     /// Notes a command that is about to be typed.
     pub(super) fn begin(&mut self, command: &str, sentinel: Sentinel, text: &Text) -> CommandId {
         let prompt = text.cursor_text().to_owned();
-        let way = Way::Sentinel { sentinel: sentinel.clone(), typed_to: None, prompt: prompt.clone(), pasted: false };
+        let way = Way::Sentinel {
+            sentinel: sentinel.clone(),
+            typed_to: None,
+            prompt: prompt.clone(),
+            typed_at: None,
+            pasted: false,
+        };
         let id = self.log.begin(command, None, way);
         let (screen, next) = (text.main.settled(), text.main.next());
         self.prompt = Some(prompt.clone());

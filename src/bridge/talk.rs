@@ -15,7 +15,7 @@ use crate::ids::{CommandId, random_hex};
 use crate::model::ExitInfo;
 use crate::pty;
 use crate::session::Evidence;
-use crate::session::sentinel::{Form, Sentinel};
+use crate::session::sentinel::{Form, Pipeline, Sentinel};
 use crate::session::source::Source;
 use crate::session::talk::{OnTimeout, TalkAnswer, TalkRequest};
 
@@ -134,7 +134,7 @@ impl Desktop {
             let form = form_of([&self.shared.cli_type, &program], text.cursor_text());
             // Ctrl-U takes back what somebody left on the line.
             let before = if std::mem::take(has_typed) { "\x15" } else { "" };
-            let lines = sentinel.typed(form, command).replace('\n', "\r");
+            let lines = sentinel.typed(form, command, &Pipeline::default()).replace('\n', "\r");
             (commands.begin(command, sentinel.clone(), text), format!("{before}{lines}\r"))
         };
         let typed = self.type_text(typed).await;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use kpty_emulator::Place;
 
 use super::output::Output;
-use super::sentinel::Sentinel;
+use super::sentinel::{Pipeline, Sentinel};
 use crate::guard::whole_words;
 use crate::ids::CommandId;
 
@@ -50,6 +50,13 @@ pub struct TypedTo {
     pub depth: Option<u64>,
 }
 
+impl TypedTo {
+    /// The same shell.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.group == other.group && self.pid == other.pid && self.args == other.args
+    }
+}
+
 /// How a command was handed to a shell.
 #[derive(Clone, Debug)]
 pub enum Way {
@@ -63,6 +70,8 @@ pub enum Way {
         typed_to: Option<TypedTo>,
         /// What stood on the line before it was typed.
         prompt: String,
+        /// Where it was typed, if that is a screen of ours.
+        typed_at: Option<Place>,
         /// It was pasted: its shell has a line editor that asks for pastes when it reads.
         pasted: bool,
     },
@@ -142,6 +151,10 @@ pub struct Command {
     /// Somebody waits: the output is taken at the very end, before a prompt is drawn.
     pub(super) wanted: Option<usize>,
     pub(super) output: Option<Output>,
+    /// The statuses of the pipeline that it ended with.
+    pub(super) pipeline: Pipeline,
+    /// Its sentinel told an end without a beginning: the shell did not run it.
+    pub(super) was_refused: bool,
 }
 
 impl Command {
@@ -187,6 +200,8 @@ impl CommandLog {
             candidate: None,
             wanted: None,
             output: None,
+            pipeline: Pipeline::default(),
+            was_refused: false,
         });
         id
     }

@@ -77,7 +77,7 @@ impl Session {
 /// Prints the answer; the first argument is its number. It begins where the echo ended.
 fn answer(nonce: &str) -> String {
     let (first, second) = nonce.split_at(nonce.len() / 2);
-    format!(r#"printf "\r\033[K\033]133;V;%s;k=%s%s\033\134" "$d" {first} {second} >/dev/tty"#)
+    format!(r#"printf "\r\033[K\033]133;Y;%s;k=%s%s\033\134" "$d" {first} {second} >/dev/tty"#)
 }
 
 /// In a subshell, so that nothing is left of it, and evaluated, so that fish reports an error and goes on.

@@ -13,6 +13,7 @@ use super::integration::IntegratedShell;
 use super::marks::{Mark, ShellEvent};
 use super::output::{Output, Stretch};
 use super::proposal::{Announced, Begin, Proposal};
+use super::sentinel::Pipeline;
 use super::terminal::{Ingested, Probe, Reader, Terminal, TypedText};
 use crate::ids::CommandId;
 
@@ -81,8 +82,14 @@ impl Terminal {
                     self.cwd = Some(path);
                 }
             }
+            Mark::Pipeline { key, statuses } => {
+                let command = self.open_sentinel(&key).and_then(|id| self.commands.get_mut(id));
+                if let Some(command) = command {
+                    command.pipeline = Pipeline::parse(&statuses);
+                }
+            }
             Mark::Shell { event: ShellEvent::Dialect(number), key } => ingested.news |= self.on_dialect(number, &key),
-            Mark::Shell { event: ShellEvent::SentinelStart, key } => self.on_sentinel_start(&key),
+            Mark::Shell { event: ShellEvent::SentinelStart, key } => self.on_sentinel_start(&key, ingested),
             Mark::Shell { event: ShellEvent::SentinelEnd(status), key } => self.on_sentinel_end(&key, status),
             Mark::Shell { event, key } => {
                 if self.shell.as_ref().is_some_and(|shell| shell.secret == key) {
@@ -202,7 +209,14 @@ impl Terminal {
             },
             (ShellEvent::FilesRead, _) => shell.has_read_files = true,
             (ShellEvent::NoStarts, _) => shell.marks_starts = false,
-            (ShellEvent::SentinelStart | ShellEvent::SentinelEnd(_) | ShellEvent::Dialect(_), _) => {}
+            (ShellEvent::Shown, _) => shell.shown = Some(edge),
+            (
+                ShellEvent::SentinelStart
+                | ShellEvent::SentinelEnd(_)
+                | ShellEvent::ShownEnd(_)
+                | ShellEvent::Dialect(_),
+                _,
+            ) => {}
         }
     }
 
@@ -243,7 +257,7 @@ impl Terminal {
     /// The shell has announced an end, and the kernel says that it reads.
     pub(super) fn is_end_confirmed(&self, probe: &dyn Probe) -> bool {
         let Some(MarkedShell { program, proposal: Some(proposal), .. }) = &self.shell else { return false };
-        proposal.due() <= Instant::now() && proposal.is_confirmed_by_kernel(*program, probe)
+        proposal.due() <= Instant::now() && proposal.is_confirmed_by_kernel(*program, probe, self.last_output.elapsed())
     }
 
     /// Accepts an announced end that was confirmed, or asks again later. True when it was accepted.
@@ -369,9 +383,10 @@ impl Terminal {
         self.close(id, status, by, edge);
     }
 
-    fn on_sentinel_start(&mut self, nonce: &str) {
+    fn on_sentinel_start(&mut self, nonce: &str, ingested: &mut Ingested) {
         let Some(id) = self.open_sentinel(nonce) else { return };
         let _ = self.emulator.flush();
+        self.hide_typed_form(id, ingested);
         let point = self.point();
         self.begin_output(id, point);
     }
@@ -379,6 +394,10 @@ impl Terminal {
     fn on_sentinel_end(&mut self, nonce: &str, status: Option<i32>) {
         let Some(id) = self.open_sentinel(nonce) else { return };
         let _ = self.emulator.flush();
+        if let Some(command) = self.commands.get_mut(id).filter(|command| command.start.is_none()) {
+            command.was_refused = true;
+            return;
+        }
         let edge = self.edge();
         self.propose_end(id, status, edge);
         self.emulator.settle();
@@ -425,7 +444,9 @@ impl Terminal {
             .open()
             .rev()
             .filter_map(|command| match &command.way {
-                Way::Sentinel { sentinel, .. } => Some((command.id, sentinel.clone(), command.candidate.clone())),
+                Way::Sentinel { sentinel, .. } if !command.was_refused => {
+                    Some((command.id, sentinel.clone(), command.candidate.clone()))
+                }
                 _ => None,
             })
             .collect();
@@ -454,7 +475,12 @@ impl Terminal {
                 }
             };
             ingested.news = true;
+            let shown = answer.line_numbers.get(found.index).copied();
+            let from = end.point.place;
             self.close(id, Some(found.status), Evidence::Sentinel, end);
+            if let Some(line) = shown.filter(|_| answer.buffer == Buffer::Main && from.buffer == Buffer::Main) {
+                self.hide_sentinel(from, line, ingested);
+            }
         }
     }
 

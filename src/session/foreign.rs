@@ -65,7 +65,8 @@ impl ForeignLines {
     /// The shell with this process group, which reads, reads the rest of a command. `moved` tells whether it reads at
     /// another depth than at its prompt, where that is known, `shows_prompt` whether its known prompt is to be seen.
     pub(super) fn is_unfinished(&self, group: u32, form: Form, moved: Option<bool>, shows_prompt: bool) -> bool {
-        if self.group != Some(group) {
+        // Enter alone begins nothing.
+        if self.group != Some(group) || self.text.trim().is_empty() {
             return false;
         }
         match (form, moved) {

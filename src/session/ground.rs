@@ -188,11 +188,11 @@ mod tests {
     #[test]
     fn a_shell_counts_when_it_reads_from_the_terminal() {
         for (line, expected) in [
-            ("bash", Some(Form::Posix)),
-            ("-bash", Some(Form::Posix)),
-            ("/bin/bash --norc -i", Some(Form::Posix)),
-            ("bash --rcfile x -i", Some(Form::Posix)),
-            ("bash -o vi", Some(Form::Posix)),
+            ("bash", Some(Form::Bash)),
+            ("-bash", Some(Form::Bash)),
+            ("/bin/bash --norc -i", Some(Form::Bash)),
+            ("bash --rcfile x -i", Some(Form::Bash)),
+            ("bash -o vi", Some(Form::Bash)),
             ("/bin/sh", Some(Form::Posix)),
             ("dash -i", Some(Form::Posix)),
             ("busybox sh", Some(Form::Posix)),

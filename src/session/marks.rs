@@ -29,6 +29,13 @@ pub(super) enum Mark {
         /// The path.
         path: String,
     },
+    /// The statuses of the pipeline that a typed sentinel's command ended with.
+    Pipeline {
+        /// The nonce of the sentinel.
+        key: String,
+        /// As the shell joined them.
+        statuses: String,
+    },
     /// Mode 2004: a line editor began (true) or stopped (false) to read.
     Paste(bool),
 }
@@ -155,14 +162,18 @@ fn parse_osc(text: &[u8]) -> Option<Mark> {
     }
     let mut parts = text.strip_prefix("133;")?.split(';');
     let letter = parts.next()?;
-    let (mut status, mut key, mut is_shown) = (None, None, false);
+    let (mut value, mut key) = (None, None);
     for part in parts {
-        match (part.strip_prefix("k="), part.strip_suffix('v')) {
-            (Some(value), _) => key = Some(value.to_owned()),
-            (None, Some(value)) => (status, is_shown) = (value.parse().ok(), true),
-            (None, None) => status = part.parse().ok(),
+        match part.strip_prefix("k=") {
+            Some(part) => key = Some(part.to_owned()),
+            None => value = Some(part),
         }
     }
+    if letter == "L" {
+        return Some(Mark::Pipeline { key: key?, statuses: value?.to_owned() });
+    }
+    let shown = value.and_then(|value| value.strip_suffix('v'));
+    let (status, is_shown) = (shown.or(value).and_then(|value| value.parse().ok()), shown.is_some());
     let event = match letter {
         "A" => ShellEvent::PromptStart(status),
         "B" => ShellEvent::PromptEnd,
@@ -173,7 +184,7 @@ fn parse_osc(text: &[u8]) -> Option<Mark> {
         "V" => ShellEvent::Shown,
         "F" => ShellEvent::FilesRead,
         "N" => ShellEvent::NoStarts,
-        "V" => ShellEvent::Dialect(status),
+        "Y" => ShellEvent::Dialect(status),
         "S" => ShellEvent::SentinelStart,
         "E" => ShellEvent::SentinelEnd(status),
         _ => return None,

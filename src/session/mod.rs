@@ -29,6 +29,7 @@ pub mod source;
 mod spawn;
 pub mod talk;
 mod terminal;
+mod typed_form;
 mod view;
 pub mod wait;
 

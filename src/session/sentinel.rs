@@ -2,8 +2,12 @@
 //!
 //! A form runs the command through the shell's own `eval`, so an open quote or a syntax error cannot swallow what
 //! follows, and prints on the same logical line, so a command that reads its input cannot eat it. Everything printed goes
-//! to `/dev/tty`: the shell's output may be a file. `$?` of the previous command is seen by this one, and this one's by
-//! the next.
+//! to `/dev/tty`, or where the shell reads from: the shell's output may be a file. For the latter no file is opened, which
+//! a restricted shell forbids. Names that somebody may have given to an alias are written with a backslash,
+//! and as builtins where the shell can say so.
+//!
+//! `$?` of the previous command is seen by this one, and this one's by the next; so is `$_` in bash and zsh. The statuses
+//! of a pipeline are told with the end, and the next form begins with a pipeline that has them.
 //!
 //! `set -e` keeps its meaning. A failure that it exempts (`false && true`) must not become the status of `eval`, which it
 //! would not exempt: the evaluated text notes its status as its last act, in a variable that is gone with the end mark. A
@@ -35,14 +39,26 @@ const READABLE: &str = r"\030\033\134\017\033(B\033[4l\033[?7h\033[0m\r\n\033[K"
 /// `set -e` nor a trap on errors.
 const RESTORE: &str = r#"case '"$?"' in 0) ;; *) (exit '"$?"') && :;; esac"#;
 
+/// Hides what a shell says of our own commands (`set -x`).
+fn quiet(form: Form) -> &'static str {
+    match form {
+        // These may be restricted: then they open no file.
+        Form::Bash | Form::Mksh => ">&- 2>&-",
+        // Where no descriptor is left to save them in, outputs that others have closed stay so.
+        _ => ">/dev/null 2>&1",
+    }
+}
+
 /// Tells whether mksh's prompt can be changed; to change one that is read-only would be an error like any other.
-const MAY_PROMPT: &str = "(PS1=) 2>/dev/null";
+const MAY_PROMPT: &str = "(PS1=) 2>&-";
 
 /// The dialect a typed form is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Shells after the standard: sh, dash, ash, bash, ksh, yash.
+    /// Shells after the standard: sh, dash, ash, ksh, yash.
     Posix,
+    /// bash, which has arrays and names its builtins.
+    Bash,
     /// mksh, where an error drops the rest of the line.
     Mksh,
     /// zsh, where `command` means an external program.
@@ -59,7 +75,8 @@ impl Form {
         let name = name.rsplit(['/', '\\']).next()?.trim_start_matches('-').to_ascii_lowercase();
         let name = name.strip_suffix(".exe").unwrap_or(&name);
         match name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-') {
-            "sh" | "dash" | "ash" | "busybox" | "bash" | "rbash" | "ksh" | "oksh" | "yash" => Some(Self::Posix),
+            "sh" | "dash" | "ash" | "busybox" | "ksh" | "oksh" | "yash" => Some(Self::Posix),
+            "bash" | "rbash" => Some(Self::Bash),
             "mksh" | "lksh" => Some(Self::Mksh),
             "zsh" => Some(Self::Zsh),
             "fish" => Some(Self::Fish),
@@ -124,21 +141,27 @@ impl Sentinel {
         &self.nonce
     }
 
+    /// What every form shows of itself on the screen: the part that all its names share.
+    pub(super) fn name(&self) -> &str {
+        &self.nonce[..6]
+    }
+
     /// What to type for `command`, without the final Enter; lines are separated by `\n` and at most 1,000 bytes long.
-    pub fn typed(&self, form: Form, command: &str) -> String {
+    /// `before` is the pipeline that ran last in that shell, where it had several parts.
+    pub fn typed(&self, form: Form, command: &str, before: &Pipeline) -> String {
         let Some(last_act) = self.last_act(form) else {
-            return typed(form, self.start(form), &[command], &self.end(form));
+            return typed(form, self.start(form, before), &[command], &self.end(form));
         };
         if !is_complete(command) {
-            let (start, run) = (self.start_of_text(form), self.run_text(form, &last_act));
+            let (start, run) = (self.start_of_text(form, before), self.run_text(form, &last_act));
             return typed(form, start, &[command], &format!("{run}{}", self.end(form)));
         }
         // A backslash at the end, should it count, takes one line end. In others it would cost a row of the screen.
         let gap = if command.ends_with('\\') { "\n\n" } else { "\n" };
-        typed(form, self.start(form), &[command, gap, &last_act], &self.end(form))
+        typed(form, self.start(form, before), &[command, gap, &last_act], &self.end(form))
     }
 
-    /// Looks for the end on rendered logical lines. A line counts when it is `<token>:<status>:<nonce>` and nothing else.
+    /// Looks for the end on rendered logical lines: `<token>:<status>:<nonce>`.
     pub fn find<'a>(&self, lines: impl Iterator<Item = &'a str>) -> Option<Found> {
         let mut before = Vec::new();
         for (index, line) in lines.enumerate() {
@@ -150,10 +173,12 @@ impl Sentinel {
         None
     }
 
-    /// The status on a line that is the end.
+    /// The status on a line that is the end. Something else may stand before it or behind it: the system shows what was
+    /// typed, or what the terminal answered, wherever the cursor is.
     pub(crate) fn status(&self, line: &str) -> Option<i32> {
-        let rest = line.trim_end().strip_prefix(self.token.as_str())?.strip_prefix(':')?;
-        rest.strip_suffix(self.nonce.as_str())?.strip_suffix(':')?.parse().ok()
+        let (_, rest) = line.split_once(self.token.as_str())?;
+        let (status, rest) = rest.strip_prefix(':')?.split_once(':')?;
+        rest.starts_with(self.nonce.as_str()).then(|| status.parse().ok())?
     }
 
     /// The line after the last one that echoes the end of a typed form. Blanks and line breaks do not count: a shell may
@@ -169,26 +194,35 @@ impl Sentinel {
             let end: String = self.end(form).split_whitespace().collect();
             text.rfind(&end).map(|at| at + end.len())
         };
-        let forms = [Form::Posix, Form::Mksh, Form::Zsh, Form::Fish, Form::PowerShell];
+        let forms = [Form::Posix, Form::Bash, Form::Mksh, Form::Zsh, Form::Fish, Form::PowerShell];
         let at = forms.into_iter().filter_map(ends_at).max()?;
         Some(ends.partition_point(|&end| end < at) + 1)
     }
 
     /// Prints the start and leaves the status as it was; to be put inside single quotes.
-    fn mark(&self, form: Form) -> String {
+    fn mark(&self, form: Form, before: &Pipeline) -> String {
         // A shell that read several lines left its continuation prompt where the output is to begin.
         let mark = format!(r"\030\r\033[K\033]133;S;k={}\033\134", self.nonce);
+        let again = before.again(form);
         match form {
-            Form::Posix => format!(r#"command printf "{mark}" >/dev/tty; {RESTORE}"#),
+            Form::Posix => format!(r#"{}; {RESTORE}"#, self.print(form, &format!("\"{mark}\""))),
+            // The last argument of the call is `$_` then.
+            Form::Bash => {
+                let (name, last) = (self.function(), self.last_argument());
+                format!(
+                    r#"{last}=$_; {name}() {{ \builtin unset {last}; \builtin unset -f {name}; \builtin printf "{mark}" >&0 || \command printf "{mark}" >/dev/tty; \builtin return '"$?"'; }}; {name} "${last}" && [[ 1 ]]{again}"#
+                )
+            }
             Form::Mksh => {
-                let hook = self.prompt_hook();
-                let armed = self.prompt_variable();
-                format!(r#"command printf "{mark}" >/dev/tty; {MAY_PROMPT} && {armed}= PS1="{hook}$PS1"; {RESTORE}"#)
+                let (print, hook, armed) =
+                    (self.print(form, &format!("\"{mark}\"")), self.prompt_hook(), self.prompt_variable());
+                format!(r#"{print}; {MAY_PROMPT} && {armed}= PS1="{hook}$PS1"; {RESTORE}{again}"#)
             }
             // The mark comes last, because zsh shows the trace of what restores the status. All of it stands on the left
             // of `&&`: what is inside of `always` is no longer exempt from `set -e`.
             Form::Zsh => {
-                format!(r#"{{ () {{ return '"$?"'; }}; }} always {{ builtin printf "{mark}" >/dev/tty; }} && :"#)
+                let print = self.print(form, &format!("\"{mark}\""));
+                format!(r#"{{ () {{ return '"$?"'; }}; }} always {{ {print}; }} && :{again}"#)
             }
             Form::Fish => format!(r#"builtin printf "{mark}" >/dev/tty 2>/dev/null; return '$status'"#),
             Form::PowerShell => {
@@ -197,39 +231,75 @@ impl Sentinel {
         }
     }
 
+    /// Prints to the terminal; `arguments` are those of printf.
+    fn print(&self, form: Form, arguments: &str) -> String {
+        let printf = match form {
+            // A function would be traced behind the mark.
+            Form::Zsh => return format!(r"\builtin printf {arguments} >/dev/tty"),
+            Form::Posix => return format!(r"\command printf {arguments} >/dev/tty"),
+            Form::Bash => r"\builtin printf",
+            Form::Mksh => r"\builtin command printf",
+            Form::Fish | Form::PowerShell => "printf",
+        };
+        let (name, unset) = (self.function(), unset(form));
+        // Somebody may have disabled the builtin.
+        format!(
+            r#"{name}() {{ {printf} "$@" >&0 || \command printf "$@" >/dev/tty; }}; {name} {arguments}; {unset} -f {name}"#
+        )
+    }
+
+    /// The name of a function that is there for a moment.
+    fn function(&self) -> String {
+        format!("f{}", &self.nonce[..6])
+    }
+
+    /// The variable that holds the last argument of a command for a moment.
+    fn last_argument(&self) -> String {
+        format!("l{}", &self.nonce[..6])
+    }
+
+    /// The variable that holds the statuses of a pipeline for a moment.
+    fn pipeline_variable(&self) -> String {
+        format!("s{}", &self.nonce[..6])
+    }
+
     /// Everything before the command, up to and into its open quote.
     ///
     /// The mark is inside the evaluated text, behind a trace of `eval` itself. zsh and fish read that text as a whole
     /// and run nothing of it after a syntax error: there the mark comes before it, too.
-    fn start(&self, form: Form) -> String {
-        let mark = self.mark(form);
+    fn start(&self, form: Form, before: &Pipeline) -> String {
         match form {
-            Form::Posix | Form::Mksh | Form::Zsh => self.opening(form, eval(form), ""),
-            Form::Fish => format!("eval '{mark}'; eval 'eval \"{}\"\n", mark.replace('"', "\\\\\"")),
-            Form::PowerShell => format!("try {{ Invoke-Expression '{mark}\n"),
+            Form::Posix | Form::Bash | Form::Mksh | Form::Zsh => self.opening(form, eval(form), "", before),
+            Form::Fish => {
+                let mark = self.mark(form, before);
+                format!("eval '{mark}'; eval 'eval \"{}\"\n", mark.replace('"', "\\\\\""))
+            }
+            Form::PowerShell => format!("try {{ Invoke-Expression '{}\n", self.mark(form, before)),
         }
     }
 
     /// The same where the evaluated text has to be looked at first: it becomes the value of a variable.
-    fn start_of_text(&self, form: Form) -> String {
+    fn start_of_text(&self, form: Form, before: &Pipeline) -> String {
         let text = self.text_variable();
-        self.opening(form, &format!("{{ {text}="), &format!("unset {text}; "))
+        self.opening(form, &format!("{{ {text}="), &format!("{} {text}; ", unset(form)), before)
     }
 
-    fn opening(&self, form: Form, verb: &str, first: &str) -> String {
-        let mark = self.mark(form);
-        let before = match form {
-            Form::Zsh => format!("{{ {{ eval '{mark}' && :; }} >/dev/null 2>&1; "),
+    fn opening(&self, form: Form, verb: &str, first: &str, before: &Pipeline) -> String {
+        let (mark, quiet) = (self.mark(form, before), quiet(form));
+        let mark_before = match form {
+            Form::Zsh => format!("{{ {{ {}'{mark}' && :; }} {quiet}; ", eval(form)),
             _ => String::new(),
         };
-        format!("{before}{verb}'{{ {first}{mark}; }} >/dev/null 2>&1\n")
+        format!("{mark_before}{verb}'{{ {first}{mark}; }} {quiet}\n")
     }
 
     /// Runs the text. As the body of a function it is read and not run, and is whole or none; in a condition, that fires
     /// neither `set -e` nor a trap, and in a subshell an error ends nothing else. A shell that reads a text as a whole does
     /// not run what unsets the variable in it.
     fn run_text(&self, form: Form, last_act: &str) -> String {
-        let (eval, text, last_act_later) = (eval(form), self.text_variable(), last_act.replace('$', r"\$"));
+        // The text stands between double quotes.
+        let last_act_later = last_act.replace('"', r#"\""#).replace('$', r"\$");
+        let (eval, unset, quiet, text) = (eval(form), unset(form), quiet(form), self.text_variable());
         let as_it_is = match form {
             // With `set -e` the error would end the shell.
             Form::Mksh => format!(r#"case $- in *e*) ({eval}"${text}");; *) {eval}"${text}";; esac"#),
@@ -237,13 +307,14 @@ impl Sentinel {
             Form::Posix => {
                 format!(r#"case ${{KSH_VERSION-}} in "@(#)"*) ({eval}"${text}");; *) {eval}"${text}";; esac"#)
             }
+            Form::Bash => format!(r#"case $- in *e*) (\command eval "${text}");; *) \command eval "${text}";; esac"#),
             _ => format!(r#"{eval}"${text}""#),
         };
         format!(
-            r#"; }} >/dev/null 2>&1; if ({eval}"f{text}() {{ if :; then
+            r#"; }} {quiet}; if ({eval}"f{text}() {{ if :; then
 ${text}
-fi; }}") >/dev/null 2>&1; then {eval}"${text}
-{last_act_later}"; else {as_it_is} || {last_act}; {{ unset {text}; }} >/dev/null 2>&1; fi"#
+fi; }}") {quiet}; then {eval}"${text}
+{last_act_later}"; else {as_it_is} || {last_act}; {{ {unset} {text}; }} {quiet}; fi"#
         )
     }
 
@@ -252,10 +323,17 @@ fi; }}") >/dev/null 2>&1; then {eval}"${text}
         format!("t{}", &self.nonce[..6])
     }
 
-    /// Notes the status of the command, from within the evaluated text.
+    /// Notes the status of the command, and what else the next one can see of it, from within the evaluated text.
     fn last_act(&self, form: Form) -> Option<String> {
-        matches!(form, Form::Posix | Form::Mksh | Form::Zsh)
-            .then(|| format!("{{ {}=$?; }} >/dev/null 2>&1", self.variable()))
+        let (status, statuses, last) = (self.variable(), self.pipeline_variable(), self.last_argument());
+        let noted = match form {
+            Form::Posix => format!("{status}=$?"),
+            Form::Bash => format!(r#"{status}=$? {statuses}="${{PIPESTATUS[*]}}" {last}=$_"#),
+            Form::Mksh => format!(r#"{status}=$? {statuses}="${{PIPESTATUS[*]}}""#),
+            Form::Zsh => format!(r#"{status}=$? {statuses}="${{pipestatus[*]}}""#),
+            Form::Fish | Form::PowerShell => return None,
+        };
+        Some(format!("{{ {noted}; }} {}", quiet(form)))
     }
 
     /// The variable that holds the status for a moment; no other command's, and nobody else's.
@@ -277,7 +355,7 @@ fi; }}") >/dev/null 2>&1; then {eval}"${text}
         let [t1, t2] = [t1, t2].map(|half| half.replace('$', r"\$").replace('!', "!!"));
         let (format, noted, armed, unhooked) = (end_format(), self.variable(), self.prompt_variable(), self.unhooked());
         let hook = format!(
-            r#"${{{armed}+${{ {noted}=$?; command printf "{format}" ${noted} {n1} {n2} "{t1}" "{t2}" ${noted} {n1} {n2} >/dev/tty; {unhooked}; eval "unset {noted}; (exit ${noted})";}}}}${{{armed}-}}"#
+            r#"${{{armed}+${{ {noted}=$?; command printf "{format}" ${noted} {n1} {n2} "{t1}" "{t2}" ${noted} {n1} {n2} >&0; {unhooked}; eval "unset {noted}; (exit ${noted})";}}}}${{{armed}-}}"#
         );
         hook.replace('\\', r"\\").replace('"', r#"\""#).replace('$', r"\$")
     }
@@ -286,25 +364,41 @@ fi; }}") >/dev/null 2>&1; then {eval}"${text}
     fn unhooked(&self) -> String {
         let armed = self.prompt_variable();
         let without = format!("${{PS1%%??{armed}+*}}${{PS1##*{armed}-?}}");
-        format!("unset {armed}; case $PS1 in *{armed}-*) {MAY_PROMPT} && PS1={without};; esac")
+        format!(r"\builtin unset {armed}; case $PS1 in *{armed}-*) {MAY_PROMPT} && PS1={without};; esac")
     }
 
     /// What follows the evaluated text: prints the end and leaves the status of the command.
     fn end(&self, form: Form) -> String {
         let ((t1, t2), (n1, n2)) = (halves(&self.token), halves(&self.nonce));
         let format = end_format();
-        let noted = self.variable();
+        let (noted, statuses) = (self.variable(), self.pipeline_variable());
+        let (unset, quiet) = (unset(form), quiet(form));
+        let (s1, s2) = (t1.replace('$', r"\$"), t2.replace('$', r"\$"));
+        let told = format!(r#""${noted}" {n1} {n2} "{s1}" "{s2}" "${noted}" {n1} {n2}"#);
+        let with_pipeline = format!(r#""{PIPELINE_FORMAT}{format}" "${{{statuses}-}}" {n1} {n2} {told}"#);
         match form {
-            Form::Posix | Form::Mksh => {
-                let (t1, t2) = (t1.replace('$', r"\$"), t2.replace('$', r"\$"));
-                let unhooked = if form == Form::Mksh { format!(" {};", self.unhooked()) } else { String::new() };
+            Form::Posix => {
+                let (print, restore) =
+                    (self.print(form, &format!(r#""{format}" {told}"#)), self.restore_noted(form, &noted));
+                format!(r#"; {{ : "${{{noted}=$?}}"; {print}; {restore}; }} {quiet}"#)
+            }
+            Form::Mksh => {
+                let (print, unhooked) = (self.print(form, &with_pipeline), self.unhooked());
+                let restore = self.restore_noted(form, &format!("{noted} {statuses}"));
+                format!(r#"; {{ : "${{{noted}=$?}}"; {unhooked}; {print}; {restore}; }} {quiet}"#)
+            }
+            Form::Bash => {
+                let (print, name, last) = (self.print(form, &with_pipeline), self.function(), self.last_argument());
                 format!(
-                    r#"; {{ : "${{{noted}=$?}}";{unhooked} command eval 'command printf "{format}" "${noted}" "{n1}" "{n2}" "{t1}" "{t2}" "${noted}" "{n1}" "{n2}" >/dev/tty; unset {noted}; case '"${noted}"' in 0) ;; *) (exit '"${noted}"');; esac' && :; }} >/dev/null 2>&1"#
+                    r#"; {{ {noted}=${{{noted}-$?}}; {print}; {name}() {{ {unset} {noted} {statuses} {last}; {unset} -f {name}; \builtin return "$1"; }}; {name} "${noted}" "${{{last}-}}" && [[ 1 ]]; }} {quiet}"#
                 )
             }
-            Form::Zsh => format!(
-                r#"; }} always {{ {{ : "${{{noted}=$?}}"; builtin printf "{format}" "${noted}" '{n1}' '{n2}' '{t1}' '{t2}' "${noted}" '{n1}' '{n2}' >/dev/tty; }} >/dev/null 2>&1; }}; {{ () {{ unset {noted}; return $1; }} "${noted}" && :; }} >/dev/null 2>&1"#
-            ),
+            Form::Zsh => {
+                let print = self.print(form, &with_pipeline);
+                format!(
+                    r#"; }} always {{ {{ : "${{{noted}=$?}}"; {print}; }} {quiet}; }}; {{ () {{ {unset} {noted} {statuses}; return $1; }} "${noted}" && :; }} {quiet}"#
+                )
+            }
             Form::Fish => format!(
                 r#"; eval 'builtin printf "{format}" '$status' "{n1}" "{n2}" \'{t1}\' \'{t2}\' '$status' "{n1}" "{n2}" >/dev/tty 2>/dev/null; return '$status"#
             ),
@@ -315,6 +409,54 @@ fi; }}") >/dev/null 2>&1; then {eval}"${text}
     }
 }
 
+impl Sentinel {
+    /// Drops what was noted of a command and leaves its status.
+    fn restore_noted(&self, form: Form, names: &str) -> String {
+        let (eval, unset, noted) = (eval(form), unset(form), self.variable());
+        format!(r#"{eval}'{unset} {names}; case '"${noted}"' in 0) ;; *) (exit '"${noted}"');; esac' && :"#)
+    }
+}
+
+/// The statuses of the parts of a pipeline, where it had several.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pipeline(Vec<u8>);
+
+impl Pipeline {
+    /// From what a shell joined by its own separator; unreadable where that is a digit or nothing at all.
+    pub fn parse(statuses: &str) -> Self {
+        let parts: Option<Vec<u8>> =
+            statuses.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().ok()).collect();
+        Self(parts.filter(|parts| (2..=MOST_PARTS).contains(&parts.len())).unwrap_or_default())
+    }
+
+    /// The status of the last part.
+    pub fn last(&self) -> Option<i32> {
+        self.0.last().map(|&status| i32::from(status))
+    }
+
+    /// A pipeline with the same statuses, to be put behind other commands. On the left of `&&` a failure fires neither
+    /// `set -e` nor a trap; what stands on the right would change the statuses of one that did not fail.
+    fn again(&self, form: Form) -> String {
+        let yes = match form {
+            Form::Bash | Form::Mksh => "[[ 1 ]]",
+            Form::Zsh => "[[ -n 1 ]]",
+            Form::Posix | Form::Fish | Form::PowerShell => return String::new(),
+        };
+        let parts: Vec<String> = self.0.iter().map(|status| format!("(exit {status})")).collect();
+        match self.last() {
+            None => String::new(),
+            Some(0) => format!("; {}", parts.join("|")),
+            Some(_) => format!("; {} && {yes}", parts.join("|")),
+        }
+    }
+}
+
+/// Parts of the longest pipeline whose statuses are kept.
+const MOST_PARTS: usize = 16;
+
+/// Tells the statuses of a pipeline.
+const PIPELINE_FORMAT: &str = r"\030\033]133;L;%s;k=%s%s\033\134";
+
 /// The format of what is printed at the end: the mark and the visible line.
 fn end_format() -> String {
     format!(r"\030\033]133;E;%s;k=%s%s\033\134{READABLE}%s%s:%s:%s%s\r\n")
@@ -322,7 +464,16 @@ fn end_format() -> String {
 
 /// Runs a text in this shell; an error in it must not end the shell.
 fn eval(form: Form) -> &'static str {
-    if form == Form::Zsh { "eval " } else { "command eval " }
+    match form {
+        Form::Zsh => r"\builtin eval ",
+        Form::Bash | Form::Mksh => r"\builtin command eval ",
+        _ => r"\command eval ",
+    }
+}
+
+/// Removes variables, or functions with `-f` behind it.
+fn unset(form: Form) -> &'static str {
+    if matches!(form, Form::Bash | Form::Mksh | Form::Zsh) { r"\builtin unset" } else { r"\unset" }
 }
 
 /// A whole form: everything up to and into an open quote, what is quoted, and what follows.
@@ -344,7 +495,7 @@ impl Form {
             (_, '\n') => out.push('\n'),
             // Not possible in any of these shells, and nothing a terminal would pass on.
             (_, '\0') => {}
-            (Self::Posix | Self::Mksh | Self::Zsh, '\'') => out.push_str(r"'\''"),
+            (Self::Posix | Self::Bash | Self::Mksh | Self::Zsh, '\'') => out.push_str(r"'\''"),
             (Self::Fish, '\'' | '\\') => out.extend(['\\', c]),
             (Self::PowerShell, '\'') => out.push_str("''"),
             (_, c) if c.is_control() => self.escape_control(c, out),
@@ -355,8 +506,8 @@ impl Form {
     fn escape_control(self, c: char, out: &mut String) {
         // Writing to a String cannot fail.
         let _ = match self {
-            Self::Posix | Self::Mksh => {
-                out.push_str(r#"'"$(command printf '"#);
+            Self::Posix | Self::Bash | Self::Mksh => {
+                out.push_str(r#"'"$(\command printf '"#);
                 let mut bytes = [0; 4];
                 for byte in c.encode_utf8(&mut bytes).bytes() {
                     let _ = write!(out, r"\{byte:03o}");
@@ -372,7 +523,7 @@ impl Form {
     /// Closes the quote, goes on in the next line and opens it again, without adding to the text.
     fn line_break(self) -> &'static str {
         match self {
-            Self::Posix | Self::Mksh | Self::Zsh | Self::Fish => "'\\\n'",
+            Self::Posix | Self::Bash | Self::Mksh | Self::Zsh | Self::Fish => "'\\\n'",
             Self::PowerShell => "'+\n'",
         }
     }
@@ -413,7 +564,7 @@ impl Line {
 mod tests {
     use super::*;
 
-    const FORMS: [Form; 5] = [Form::Posix, Form::Mksh, Form::Zsh, Form::Fish, Form::PowerShell];
+    const FORMS: [Form; 6] = [Form::Posix, Form::Bash, Form::Mksh, Form::Zsh, Form::Fish, Form::PowerShell];
     const NONCE: &str = "0123456789abcdef";
 
     fn sentinel() -> Sentinel {
@@ -425,7 +576,7 @@ mod tests {
         for (program, expected) in [
             ("/bin/sh", Some(Form::Posix)),
             ("-dash", Some(Form::Posix)),
-            ("bash-5.2", Some(Form::Posix)),
+            ("bash-5.2", Some(Form::Bash)),
             ("ksh93", Some(Form::Posix)),
             ("mksh", Some(Form::Mksh)),
             ("zsh", Some(Form::Zsh)),
@@ -464,25 +615,25 @@ mod tests {
     fn commands_are_quoted_for_each_shell() {
         for (form, command, quoted) in [
             (Form::Posix, "it's", r"it'\''s'; } >/dev/null 2>&1; if ("),
-            (Form::Posix, "a\tb", "a'\"$(command printf '\\011')\"'b\n{ k012345=$?; }"),
-            (Form::Posix, "\u{9b}", r#"'"$(command printf '\302\233')"'"#),
+            (Form::Posix, "a\tb", "a'\"$(\\command printf '\\011')\"'b\n{ k012345=$?; }"),
+            (Form::Posix, "\u{9b}", r#"'"$(\command printf '\302\233')"'"#),
             (Form::Posix, r"a\", r"a\'; } >/dev/null 2>&1; if ("),
             (
                 Form::Posix,
                 "a\nb\0c )",
-                "\na\nbc )'; } >/dev/null 2>&1; if (command eval \"ft012345() { if :; then\n$t012345\nfi; }\")",
+                "\na\nbc )'; } >/dev/null 2>&1; if (\\command eval \"ft012345() { if :; then\n$t012345\nfi; }\")",
             ),
             (
                 Form::Zsh,
                 "ls *(.)",
-                "\nls *(.)'; } >/dev/null 2>&1; if (eval \"ft012345() { if :; then\n$t012345\nfi; }\")",
+                "\nls *(.)'; } >/dev/null 2>&1; if (\\builtin eval \"ft012345() { if :; then\n$t012345\nfi; }\")",
             ),
             (Form::Zsh, "it's\u{1b}", r"it'\''s'$'\u001b'''; } >/dev/null 2>&1; if ("),
             (Form::Fish, r"it's \", r"it\'s \\'; eval"),
             (Form::Fish, "a\rb", r"a'\u000d'b'"),
             (Form::PowerShell, "it's\t", "it''s'+[char]9+''"),
         ] {
-            let typed = sentinel().typed(form, command);
+            let typed = sentinel().typed(form, command, &Pipeline::default());
             assert!(typed.contains(quoted), "{form:?} {command:?}: {typed}");
         }
     }
@@ -498,7 +649,8 @@ mod tests {
 
     fn check_lines(form: Form, command: &str) {
         let token = "T".repeat(64);
-        let typed = Sentinel::new(Some(&token), NONCE).expect("a good token").typed(form, command);
+        let typed =
+            Sentinel::new(Some(&token), NONCE).expect("a good token").typed(form, command, &Pipeline::default());
         assert!(typed.lines().all(|line| line.len() <= LINE_LIMIT_BYTES), "{form:?} {}", command.len());
         assert!(!typed.contains(|c: char| c.is_control() && c != '\n'));
         assert!(!typed.contains(&token));
@@ -508,17 +660,18 @@ mod tests {
     fn a_broken_line_joins_to_the_same_command() {
         let command = "漢x".repeat(1_000);
         for form in FORMS {
-            let joined = sentinel().typed(form, &command).replace(form.line_break(), "");
+            let joined = sentinel().typed(form, &command, &Pipeline::default()).replace(form.line_break(), "");
             assert!(joined.contains(&command), "{form:?}");
         }
     }
 
     #[test]
-    fn the_sentinel_is_a_whole_line() {
+    fn the_sentinel_has_token_status_and_nonce() {
         for (lines, expected) in [
             (vec!["out", "__KR_DONE_01234567__:17:0123456789abcdef   "], Some((1, 17))),
             (vec!["__KR_DONE_01234567__:-1:0123456789abcdef"], Some((0, -1))),
-            (vec!["x__KR_DONE_01234567__:0:0123456789abcdef"], None),
+            (vec!["^[P1$r0m__KR_DONE_01234567__:0:0123456789abcdef"], Some((0, 0))),
+            (vec!["__KR_DONE_01234567__:0:0123456789abcdef^[[?6c"], Some((0, 0))),
             (vec!["__KR_DONE_01234567__:0:0123456789abcdee"], None),
             (vec!["__KR_DONE_01234567__::0123456789abcdef"], None),
             (vec!["__KR_DONE_01234567__"], None),
@@ -532,7 +685,7 @@ mod tests {
     #[test]
     fn output_begins_after_the_echo_however_it_is_wrapped() {
         for form in FORMS {
-            let typed = sentinel().typed(form, "echo hi\necho ho");
+            let typed = sentinel().typed(form, "echo hi\necho ho", &Pipeline::default());
             for width in [7, 40, 80, 2_000] {
                 let mut rows = wrap(&format!("$ {}", typed.replace('\n', "\n> ")), width);
                 let echo_rows = rows.len();

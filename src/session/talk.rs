@@ -10,9 +10,9 @@ use kpty_emulator::{Buffer, Mode, Request};
 use tokio::sync::watch;
 
 use super::commands::{Evidence, TypedTo, Way};
-use super::evidence::Phase;
+use super::evidence::{MarkedShell, Phase};
 use super::foreign::ForeignLines;
-use super::integration::INTERRUPT;
+use super::integration::{INTERRUPT, IntegratedShell};
 use super::output::Output;
 use super::ready::Ground;
 use super::sentinel::{Form, Sentinel};
@@ -141,17 +141,20 @@ impl Session {
                     sentinel: sentinel.clone(),
                     typed_to: typed_to.clone(),
                     prompt: terminal.line_before_cursor(),
+                    typed_at: Some(terminal.end_of_prompt(typed_to.as_ref())),
                     pasted: takes_paste && !is_plain(typed_to.as_ref()),
                 },
                 _ => Way::Integration,
             };
             let enter = match way {
                 Way::Sentinel { pasted: false, .. } => self.enter(),
+                _ if Self::keeps_lines(&terminal, ground, command) => Enter::PasteLineFeed,
                 _ if modes.as_ref().is_some_and(|modes| modes.drops_enter) => Enter::PasteLineFeed,
                 _ => Enter::Paste,
             };
+            let pipeline = terminal.last_pipeline(&way);
             let text = match ground {
-                Ground::Shell { form, .. } => typed(&sentinel.typed(*form, command), enter),
+                Ground::Shell { form, .. } => typed(&sentinel.typed(*form, command, &pipeline), enter),
                 _ => typed(command, enter),
             };
             let text = match &modes {
@@ -173,6 +176,7 @@ impl Session {
             }
             bytes.extend(text);
             terminal.typed = TypedText::None;
+            terminal.has_typed_line = false;
             terminal.foreign = ForeignLines::default();
             if let Some(shell) = &mut terminal.shell {
                 shell.expect(id);
@@ -188,7 +192,9 @@ impl Session {
     /// What takes back what stands on the line: text of somebody's, or replies of the terminal that nobody read.
     pub(super) fn clearing(&self, terminal: &Terminal, ground: &Ground) -> &'static [u8] {
         match ground {
-            Ground::Shell { form: Form::Posix, .. } if !self.shared.control.is_canonical() => LEAVE_AND_CLEAR,
+            Ground::Shell { form: Form::Posix | Form::Bash, .. } if !self.shared.control.is_canonical() => {
+                LEAVE_AND_CLEAR
+            }
             Ground::Shell { form: Form::Zsh, .. } => CLEAR_BUFFER,
             Ground::Shell { .. } => CLEAR,
             _ => terminal.shell.as_ref().map_or(CLEAR, |shell| shell.program.clearing()),

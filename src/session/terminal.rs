@@ -91,6 +91,8 @@ pub(super) struct Terminal {
     pub(super) last_output: Instant,
     /// What somebody may have left on the line.
     pub(super) typed: TypedText,
+    /// Somebody typed a line since the last `talk` began.
+    pub(super) has_typed_line: bool,
     /// The lines that somebody typed since the last command of ours.
     pub(super) foreign: ForeignLines,
     /// The dialect of a shell on another machine.
@@ -136,6 +138,7 @@ impl Terminal {
             last_activity: SystemTime::now(),
             last_output: now,
             typed: TypedText::None,
+            has_typed_line: false,
             foreign: ForeignLines::default(),
             dialect: None,
             readers: Vec::new(),
@@ -165,7 +168,6 @@ impl Terminal {
 
     /// Takes output of the program.
     pub(super) fn ingest(&mut self, bytes: &[u8], probe: &dyn Probe) -> Ingested {
-        self.tell_tap(bytes);
         let mut ingested = Ingested::default();
         let mut rest = bytes;
         while let Some((end, mark)) = self.scanner.next(rest) {
@@ -189,10 +191,11 @@ impl Terminal {
         }
     }
 
-    fn feed(&mut self, bytes: &[u8], ingested: &mut Ingested) {
+    pub(super) fn feed(&mut self, bytes: &[u8], ingested: &mut Ingested) {
         if bytes.is_empty() {
             return;
         }
+        self.tell_tap(bytes);
         self.ring.push(bytes);
         self.learn(bytes);
         let replies = self.emulator.feed(self.epoch.elapsed(), bytes).bytes;
@@ -382,8 +385,9 @@ impl Terminal {
             _ if self.typed == TypedText::Edited || bytes.contains(&0x1b) => TypedText::Edited,
             _ => TypedText::Text,
         };
+        let enters = bytes.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0x03 | 0x04));
+        self.has_typed_line |= enters;
         if let Some(shell) = &mut self.shell {
-            let enters = bytes.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0x03 | 0x04));
             shell.has_typed_ahead |= may_wait && enters;
             if enters && shell.phase == Phase::Prompt {
                 shell.phase = Phase::Submitted;
