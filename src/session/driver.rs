@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::terminal::{Ingested, Probe};
+use super::terminal::{Ingested, Probe, Terminal};
 use super::{Session, Shared};
 use crate::model::ExitInfo;
 use crate::pty::{self, Child, Control, Pty, Waiting};
@@ -135,8 +135,7 @@ impl Driver {
                             }
                         }
                     }
-                    let ingested = self.shared.lock().tick(is_reading);
-                    self.handle(ingested);
+                    self.take(|terminal, _| terminal.tick(is_reading));
                 }
                 exit = child.exited() => {
                     self.last_words(is_open).await;
@@ -177,9 +176,7 @@ impl Driver {
                     Ok(0) => return Read::Closed,
                     Ok(count) => {
                         taken += count;
-                        let ingested = self.shared.lock().ingest(&buffer[..count], &self.control);
-                        let news = ingested.news;
-                        self.handle(ingested);
+                        let news = self.take(|terminal, control| terminal.ingest(&buffer[..count], control));
                         // Whoever waited for it goes on before it is asked whether there is more.
                         if news && count < FULL_READ {
                             return Read::More;
@@ -195,14 +192,25 @@ impl Driver {
         })
     }
 
-    /// Queues what the terminal answers and tells whoever waits.
-    fn handle(&mut self, ingested: Ingested) {
-        let Ingested { replies, news } = ingested;
-        if !replies.is_empty() {
-            self.shared.outbox().answer(replies);
+    /// Has the terminal take something, queues what it answers and tells whoever waits. True where there is news.
+    ///
+    /// The answer is queued before anybody can see what the terminal took: a `talk` that found its command ended types the
+    /// next one behind the answers to the one before.
+    fn take(&mut self, take: impl FnOnce(&mut Terminal, &Control) -> Ingested) -> bool {
+        let (has_replies, news) = {
+            let mut terminal = self.shared.lock();
+            let Ingested { replies, news } = take(&mut terminal, &self.control);
+            let has_replies = !replies.is_empty();
+            if has_replies {
+                self.shared.outbox().answer(replies);
+            }
+            (has_replies, news)
+        };
+        if has_replies {
             self.write(Ok(()));
         }
         self.shared.publish(news);
+        news
     }
 
     fn accept(&mut self, bytes: &[u8], done: oneshot::Sender<io::Result<()>>) {

@@ -231,7 +231,14 @@ impl Terminal {
         let Some(shell) = &mut self.shell else { return };
         match &mut shell.proposal {
             Some(proposal) if proposal.id == id => proposal.add(end),
-            other => *other = Some(Proposal::new(id, begin, end)),
+            other => {
+                let proposal = other.insert(Proposal::new(id, begin, end));
+                // A reply of the terminal that nobody read can make a line editor give its line up (zsh takes the BEL of
+                // an OSC for a key), and that looks the same. What was typed is read next then, and begins.
+                if begin == Begin::Unstarted {
+                    proposal.contest();
+                }
+            }
         }
     }
 

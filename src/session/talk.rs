@@ -27,6 +27,9 @@ use crate::runtime::{Finishing, sleep_until};
 const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
 /// How long a shell may take from the end of a command to its word where it is.
 const DIRECTORY_PATIENCE: Duration = Duration::from_millis(500);
+/// How long the line of a sentinel whose mark was seen is waited for. A line editor that draws its prompt anew while the
+/// window changes can wipe it out before it was looked at.
+const SENTINEL_PATIENCE: Duration = Duration::from_millis(300);
 /// Ctrl-U, which empties a line, in a line editor and in the system's own.
 const CLEAR: &[u8] = b"\x15";
 /// The same in zsh, which may have several lines there.
@@ -251,12 +254,20 @@ impl Session {
                 State::Running if Instant::now() >= deadline => return Waited::TimedOut,
                 State::Running => {}
             }
+            let next_look = self.sentinel_due(id).map_or(deadline, |due| due.min(deadline));
             tokio::select! {
                 _ = news.changed() => {}
                 _ = progress.changed(), if follows_output => {}
-                () = sleep_until(deadline) => {}
+                () = sleep_until(next_look) => {}
             }
         }
+    }
+
+    /// When the mark of a sentinel counts without its line.
+    fn sentinel_due(&self, id: CommandId) -> Option<Instant> {
+        let terminal = self.shared.lock();
+        let (_, edge) = terminal.commands.get(id)?.candidate.as_ref()?;
+        Some(edge.at + SENTINEL_PATIENCE)
     }
 
     /// The shell has asked for the rest of a command. It reads by now or will in a moment, unless a program that runs in it
@@ -306,6 +317,12 @@ impl Session {
         }
         if command.incomplete.is_some() {
             return State::Incomplete;
+        }
+        if let Some((status, edge)) =
+            command.candidate.clone().filter(|(_, edge)| edge.at.elapsed() >= SENTINEL_PATIENCE)
+        {
+            terminal.close(id, status, Evidence::Sentinel, edge);
+            return State::Ended;
         }
         if command.interrupted
             && let Way::Sentinel { typed_to: Some(typed_to), .. } = command.way.clone()
