@@ -25,6 +25,7 @@ mod record;
 mod ring;
 pub mod search;
 pub mod sentinel;
+mod sentinel_evidence;
 pub mod source;
 mod spawn;
 pub mod talk;

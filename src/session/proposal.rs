@@ -20,8 +20,8 @@ const FIRST_CHECK: Duration = Duration::from_millis(1);
 const LONGEST_CHECK: Duration = Duration::from_millis(50);
 /// Announced ends that are kept; of more, the first ones and the newest.
 const MOST_ENDS: usize = 4;
-/// How long a shell that reads must have been silent. What it wrote before may still be on its way through the system,
-/// the true end with it. Where the line editor tells of the end, nobody waits for this; fish is known by the kernel alone.
+/// How long a shell that reads must have been silent where its end is in doubt. What it wrote before may still be on its
+/// way through the system, the true end with it.
 const SETTLED: Duration = Duration::from_millis(20);
 /// Where the kernel tells nothing, an authenticated mark alone has to do after this time.
 const UNCONFIRMED: Duration = Duration::from_secs(3);
@@ -124,7 +124,7 @@ impl Proposal {
 
     /// The shell reads its next command, and nothing has come from it for this long.
     pub(super) fn is_confirmed_by_kernel(&self, shell: IntegratedShell, probe: &dyn Probe, silence: Duration) -> bool {
-        let is_plain = shell == IntegratedShell::Fish && self.begin == Begin::Marked && !self.is_contested;
+        let is_plain = self.begin == Begin::Marked && !self.is_contested;
         if !is_plain && silence < SETTLED {
             return false;
         }

@@ -92,7 +92,7 @@ const REVEALING: [Revealing; 3] = [
     },
     Revealing {
         shell: "/usr/bin/zsh",
-        backwards: r"functions __kpty_end | sed -n 's/.*k=\([0-9a-f]*\).*/\1/p' | head -n 1 | rev",
+        backwards: r"functions __kpty_end | sed -n 's/.*\([0-9a-f]\{32\}\).*/\1/p' | head -n 1 | rev",
         everything: &["set", "typeset -p", "functions", "echo \"$PS1 $PS2\""],
     },
     Revealing {

@@ -21,13 +21,12 @@
 //! What is typed never holds what is printed: the token and the nonce are cut in two. It holds no control byte but the
 //! line feed either; others of the command are written as escapes. Pure text; typing and waiting are done elsewhere.
 
-use std::fmt::Write as _;
+mod pipeline;
+mod quote;
 
+pub use self::pipeline::Pipeline;
+use self::quote::typed;
 use crate::guard::is_complete;
-
-/// The longest line typed, in bytes. A terminal in canonical mode silently drops what exceeds 4,095, and the shortened
-/// command would run.
-const LINE_LIMIT_BYTES: usize = 1_000;
 
 /// Before the visible line: cancel an open sequence, then undo what would make text unreadable (character set, insert
 /// mode, no wrap, attributes) and go to an empty line: the cursor may stand above older text. Written as a format of
@@ -417,43 +416,6 @@ impl Sentinel {
     }
 }
 
-/// The statuses of the parts of a pipeline, where it had several.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Pipeline(Vec<u8>);
-
-impl Pipeline {
-    /// From what a shell joined by its own separator; unreadable where that is a digit or nothing at all.
-    pub fn parse(statuses: &str) -> Self {
-        let parts: Option<Vec<u8>> =
-            statuses.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().ok()).collect();
-        Self(parts.filter(|parts| (2..=MOST_PARTS).contains(&parts.len())).unwrap_or_default())
-    }
-
-    /// The status of the last part.
-    pub fn last(&self) -> Option<i32> {
-        self.0.last().map(|&status| i32::from(status))
-    }
-
-    /// A pipeline with the same statuses, to be put behind other commands. On the left of `&&` a failure fires neither
-    /// `set -e` nor a trap; what stands on the right would change the statuses of one that did not fail.
-    fn again(&self, form: Form) -> String {
-        let yes = match form {
-            Form::Bash | Form::Mksh => "[[ 1 ]]",
-            Form::Zsh => "[[ -n 1 ]]",
-            Form::Posix | Form::Fish | Form::PowerShell => return String::new(),
-        };
-        let parts: Vec<String> = self.0.iter().map(|status| format!("(exit {status})")).collect();
-        match self.last() {
-            None => String::new(),
-            Some(0) => format!("; {}", parts.join("|")),
-            Some(_) => format!("; {} && {yes}", parts.join("|")),
-        }
-    }
-}
-
-/// Parts of the longest pipeline whose statuses are kept.
-const MOST_PARTS: usize = 16;
-
 /// Tells the statuses of a pipeline.
 const PIPELINE_FORMAT: &str = r"\030\033]133;L;%s;k=%s%s\033\134";
 
@@ -476,92 +438,13 @@ fn unset(form: Form) -> &'static str {
     if matches!(form, Form::Bash | Form::Mksh | Form::Zsh) { r"\builtin unset" } else { r"\unset" }
 }
 
-/// A whole form: everything up to and into an open quote, what is quoted, and what follows.
-fn typed(form: Form, start: String, quoted: &[&str], end: &str) -> String {
-    let mut line = Line { text: start, len: 0 };
-    quoted.iter().for_each(|text| line.quoted(form, text));
-    line.close(form, end);
-    line.text
-}
-
 fn halves(text: &str) -> (&str, &str) {
     text.split_at(text.len() / 2)
 }
 
-impl Form {
-    /// How one character stands in a quoted text that is open before and after it.
-    fn escape(self, c: char, out: &mut String) {
-        match (self, c) {
-            (_, '\n') => out.push('\n'),
-            // Not possible in any of these shells, and nothing a terminal would pass on.
-            (_, '\0') => {}
-            (Self::Posix | Self::Bash | Self::Mksh | Self::Zsh, '\'') => out.push_str(r"'\''"),
-            (Self::Fish, '\'' | '\\') => out.extend(['\\', c]),
-            (Self::PowerShell, '\'') => out.push_str("''"),
-            (_, c) if c.is_control() => self.escape_control(c, out),
-            _ => out.push(c),
-        }
-    }
-
-    fn escape_control(self, c: char, out: &mut String) {
-        // Writing to a String cannot fail.
-        let _ = match self {
-            Self::Posix | Self::Bash | Self::Mksh => {
-                out.push_str(r#"'"$(\command printf '"#);
-                let mut bytes = [0; 4];
-                for byte in c.encode_utf8(&mut bytes).bytes() {
-                    let _ = write!(out, r"\{byte:03o}");
-                }
-                write!(out, r#"')"'"#)
-            }
-            Self::Zsh => write!(out, r"'$'\u{:04x}''", u32::from(c)),
-            Self::Fish => write!(out, r"'\u{:04x}'", u32::from(c)),
-            Self::PowerShell => write!(out, "'+[char]{}+'", u32::from(c)),
-        };
-    }
-
-    /// Closes the quote, goes on in the next line and opens it again, without adding to the text.
-    fn line_break(self) -> &'static str {
-        match self {
-            Self::Posix | Self::Bash | Self::Mksh | Self::Zsh | Self::Fish => "'\\\n'",
-            Self::PowerShell => "'+\n'",
-        }
-    }
-}
-
-/// Typed text under construction and the length of its last line.
-struct Line {
-    text: String,
-    len: usize,
-}
-
-impl Line {
-    fn quoted(&mut self, form: Form, text: &str) {
-        let mut piece = String::new();
-        for c in text.chars() {
-            piece.clear();
-            form.escape(c, &mut piece);
-            // Room for the break itself.
-            if c != '\n' && self.len + piece.len() + 4 > LINE_LIMIT_BYTES {
-                self.text.push_str(form.line_break());
-                self.len = 1;
-            }
-            self.text.push_str(&piece);
-            self.len = if c == '\n' { 0 } else { self.len + piece.len() };
-        }
-    }
-
-    fn close(&mut self, form: Form, end: &str) {
-        if self.len + 1 + end.len() > LINE_LIMIT_BYTES {
-            self.text.push_str(form.line_break());
-        }
-        self.text.push('\'');
-        self.text.push_str(end);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::quote::LINE_LIMIT_BYTES;
     use super::*;
 
     const FORMS: [Form; 6] = [Form::Posix, Form::Bash, Form::Mksh, Form::Zsh, Form::Fish, Form::PowerShell];
