@@ -104,6 +104,8 @@ impl Terminal {
         if let Some(proposal) = &shell.proposal {
             if proposal.is_confirmed_by_editor(program, probe) {
                 self.accept_proposal();
+            } else if let Some(MarkedShell { proposal: Some(proposal), .. }) = &mut self.shell {
+                proposal.on_editor();
             }
             return;
         }
@@ -224,6 +226,8 @@ impl Terminal {
         }
         let Some(shell) = &mut self.shell else { return };
         match &mut shell.proposal {
+            // A reply that nobody read made the line editor give a line up, behind the prompt of this command.
+            Some(proposal) if proposal.id == id && proposal.has_editor() && self.has_answered => {}
             Some(proposal) if proposal.id == id => proposal.add(end),
             other => {
                 let proposal = other.insert(Proposal::new(id, begin, end));
@@ -394,12 +398,9 @@ impl Terminal {
 
     /// The output of a command up to an end, if somebody waits for it and it was not taken yet.
     fn wanted_output(&mut self, id: CommandId, end: &Edge) -> Option<Output> {
-        let Some(Command { wanted: Some(max_chars), output: None, start: Some(start), is_over_text, .. }) =
-            self.commands.get(id)
-        else {
-            return None;
-        };
-        let (start, is_over_text, max_chars) = (*start, *is_over_text, *max_chars);
+        let command = self.commands.get(id)?;
+        let Command { wanted: Some(max_chars), output: None, start: Some(start), .. } = *command else { return None };
+        let is_over_text = self.is_redrawn(command);
         let notes_evicted = self.notes_evicted_of(id);
         Some(self.stretch(&Stretch { start, end, is_over_text, notes_evicted }, max_chars))
     }

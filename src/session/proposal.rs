@@ -58,6 +58,8 @@ pub(super) struct Proposal {
     shown: Vec<Option<i32>>,
     /// There is more than one end, or none with a mark of its own: only the kernel decides.
     is_contested: bool,
+    /// A line editor asked for pastes behind the prompt.
+    has_editor: bool,
     due: Instant,
     wait: Duration,
 }
@@ -72,7 +74,16 @@ impl Proposal {
     /// An end with a mark of its own.
     pub(super) fn new(id: CommandId, begin: Begin, end: Announced) -> Self {
         let due = end.edge.at + FIRST_CHECK;
-        Self { id, begin, ends: vec![end], shown: Vec::new(), is_contested: false, due, wait: FIRST_CHECK }
+        Self {
+            id,
+            begin,
+            ends: vec![end],
+            shown: Vec::new(),
+            is_contested: false,
+            has_editor: false,
+            due,
+            wait: FIRST_CHECK,
+        }
     }
 
     /// An end that only a prompt tells of.
@@ -86,6 +97,16 @@ impl Proposal {
         self.shown.clear();
         self.ends.truncate(MOST_ENDS - 1);
         self.ends.push(end);
+    }
+
+    /// A line editor asks for pastes; it counts behind a prompt.
+    pub(super) fn on_editor(&mut self) {
+        self.has_editor |= !self.shown.is_empty();
+    }
+
+    /// A prompt and a line editor followed.
+    pub(super) fn has_editor(&self) -> bool {
+        self.has_editor
     }
 
     /// Something does not fit a plain end: only the kernel decides.

@@ -179,7 +179,7 @@ impl Session {
             }
             bytes.extend(text);
             terminal.typed = TypedText::None;
-            terminal.has_typed_line = false;
+            (terminal.has_typed_line, terminal.has_answered) = (false, false);
             terminal.foreign = ForeignLines::default();
             if let Some(shell) = &mut terminal.shell {
                 shell.expect(id);

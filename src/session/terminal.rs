@@ -93,6 +93,10 @@ pub(super) struct Terminal {
     pub(super) typed: TypedText,
     /// Somebody typed a line since the last `talk` began.
     pub(super) has_typed_line: bool,
+    /// The terminal answered something since the last `talk` began, and maybe nobody read that.
+    pub(super) has_answered: bool,
+    /// When the window changed last.
+    pub(super) resized_at: Option<Instant>,
     /// The lines that somebody typed since the last command of ours.
     pub(super) foreign: ForeignLines,
     /// The dialect of a shell on another machine.
@@ -139,6 +143,8 @@ impl Terminal {
             last_output: now,
             typed: TypedText::None,
             has_typed_line: false,
+            has_answered: false,
+            resized_at: None,
             foreign: ForeignLines::default(),
             dialect: None,
             readers: Vec::new(),
@@ -186,6 +192,7 @@ impl Terminal {
     /// else that stands there.
     fn note_replies(&mut self, replies: &[u8]) {
         let is_at_prompt = self.shell.as_ref().is_some_and(|shell| shell.phase == Phase::Prompt);
+        self.has_answered |= !replies.is_empty() && !is_at_prompt;
         if !replies.is_empty() && !is_at_prompt && self.typed == TypedText::None {
             self.typed = TypedText::Text;
         }
@@ -295,13 +302,18 @@ impl Terminal {
 
     fn kept_output_of(&mut self, id: CommandId, max_chars: usize, notes_evicted: bool) -> Option<Output> {
         let command = self.commands.get(id)?;
-        let (start, is_over_text) = (command.start, command.is_over_text);
+        let (start, is_over_text) = (command.start, self.is_redrawn(command));
         let Some(start) = start else { return Some(Output::default()) };
         let end = match &command.end {
             Some(end) => end.edge.clone(),
             None => self.edge(),
         };
         Some(self.stretch(&Stretch { start, end: &end, is_over_text, notes_evicted }, max_chars))
+    }
+
+    /// Other text may stand where a command printed: below its start, or drawn there when the window changed.
+    pub(super) fn is_redrawn(&self, command: &Command) -> bool {
+        command.is_over_text || self.resized_at.is_some_and(|at| at >= command.since)
     }
 
     /// Has the emulator note what leaves the history of a command that somebody waits for.
@@ -362,6 +374,7 @@ impl Terminal {
     /// Another window.
     pub(super) fn resize(&mut self, size: Size) {
         self.was_resized |= size != self.emulator.size();
+        self.resized_at = Some(Instant::now());
         self.emulator.resize(size);
         self.resize_tap(size);
     }
