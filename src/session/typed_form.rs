@@ -17,6 +17,9 @@ use crate::ids::CommandId;
 /// Characters of a command that are shown in the place of its form.
 const SHOWN_CHARS: usize = 2_000;
 
+/// Rows that a sentinel and the blank line before it take at most; what is more is not only that.
+const MOST_SENTINEL_ROWS: isize = 4;
+
 impl Terminal {
     /// Where the prompt ends at which a command is about to be typed. What somebody left behind it is taken back first.
     pub(super) fn end_of_prompt(&mut self, typed_to: Option<&TypedTo>) -> Place {
@@ -72,7 +75,7 @@ impl Terminal {
         let (row, col) = if row < 0 { (0, 0) } else { (row as usize, col) };
         let Some(up) = usize::from(self.emulator.cursor().row).checked_sub(row) else { return };
         // A line editor that shows one row of a long line draws over the prompt.
-        let has_prompt = self.line(from.line).chars().take(from.chars).eq(prompt.trim_end().chars().take(from.chars));
+        let has_prompt = self.line(from.line).chars().take(from.chars).eq(prompt.chars().take(from.chars));
         let mut bytes = String::from("\r");
         push_move(&mut bytes, up, 'A');
         if has_prompt {
@@ -109,9 +112,9 @@ impl Terminal {
         };
         let (Some(top), Some(below)) = (row_of(self, first), row_of(self, line + 1)) else { return };
         let cursor = self.emulator.cursor();
-        let (row, col) = (isize::from(cursor.row as i16), usize::from(cursor.col));
+        let (row, col) = (cursor.row as isize, usize::from(cursor.col));
         // Only what stands wholly on the screen, above the cursor, can be taken away.
-        if top < 0 || below > row || below - top > 4 {
+        if top < 0 || below > row || below - top > MOST_SENTINEL_ROWS {
             return;
         }
         let mut bytes = String::from("\r");
