@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use kpty_emulator::{Buffer, Mode, Request};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::commands::{Evidence, TypedTo, Way};
@@ -118,15 +119,21 @@ impl Session {
         let mut news = self.shared.news.subscribe();
         let mut progress = self.shared.progress.subscribe();
         let id = self.hand_over(&request, &ground, &sentinel).await?;
+        let unattended = Unattended { session: Some(self.clone()), id };
         let waiters = (&mut news, &mut progress);
         match self.until_end(id, &ground, deadline, waiters).await {
             Waited::Ended => {
+                unattended.disarm();
                 if self.has_moved_from(&mut last_directory) {
                     self.until_told_where(&mut news).await;
                 }
                 self.answer(id, sentinel.token(), request.all_raw)
             }
-            Waited::Incomplete => Err(self.cancel_incomplete(id, &mut news).await),
+            Waited::Incomplete => {
+                let cancelled = self.cancel_incomplete(id, &mut news).await;
+                unattended.disarm();
+                Err(cancelled)
+            }
             Waited::TimedOut => Err(self.time_out(id, &request, &mut news).await),
         }
     }
@@ -417,8 +424,31 @@ impl Session {
         if terminal.commands.get(id).is_some_and(|command| command.end.is_none()) {
             terminal.give_up(id);
         }
+        drop(terminal);
+        // Another talk may wait for this command to be out of the way.
+        self.shared.publish(true);
         let partial_output = partial_output.map(|output| output.text).unwrap_or_default();
         Error::Incomplete(Box::new(Incomplete { session: self.id().clone(), command: id, partial_output }))
+    }
+
+    /// Cancels a command that nobody waits for any more, should its shell ask for the rest of it: what is typed next would
+    /// become that rest.
+    async fn cancel_if_incomplete(&self, id: CommandId) {
+        let mut news = self.shared.news.subscribe();
+        loop {
+            match self.state_of(id) {
+                State::Ended => return,
+                State::Incomplete if self.waits_for_rest(id).await => {
+                    self.cancel_incomplete(id, &mut news).await;
+                    return;
+                }
+                State::Incomplete => self.forget_incomplete(id),
+                State::Running => {}
+            }
+            if news.changed().await.is_err() {
+                return;
+            }
+        }
     }
 
     /// A cancelled command has ended, or the shell shows its prompt again.
@@ -465,6 +495,29 @@ impl Session {
             alternate_screen: terminal.emulator.buffer() == Buffer::Alternate,
             interrupted,
         }))
+    }
+}
+
+/// Cancels an incomplete command whose caller went away or ran out of time. One task at most per command, until that ends.
+struct Unattended {
+    session: Option<Session>,
+    id: CommandId,
+}
+
+impl Unattended {
+    /// The caller has seen what came of the command.
+    fn disarm(mut self) {
+        self.session = None;
+    }
+}
+
+impl Drop for Unattended {
+    fn drop(&mut self) {
+        let Self { session, id } = self;
+        if let (Some(session), Ok(runtime), false) = (session.take(), Handle::try_current(), std::thread::panicking()) {
+            let id = *id;
+            runtime.spawn(async move { session.cancel_if_incomplete(id).await });
+        }
     }
 }
 

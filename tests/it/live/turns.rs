@@ -125,6 +125,35 @@ async fn a_talk_that_is_dropped_at_any_moment_spoils_nothing() {
     }
 }
 
+/// The caller leaves before the shell asks for the rest: the command is taken back all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_unfinished_command_of_a_caller_who_left_swallows_nothing() {
+    let kinds = [("/usr/bin/fish", "auto"), ("/bin/bash", "auto"), ("/usr/bin/zsh", "auto"), ("/bin/bash", "off")];
+    for kind in kinds {
+        let rig = Arc::new(Rig::with(Config::default()));
+        let shell = shell(&rig, kind).await;
+        for round in 0..12_u64 {
+            let unfinished = if round % 2 == 0 { "echo 'open" } else { "echo a |" };
+            let arguments = shell.arguments("talk", json!({ "command": unfinished }));
+            let task = tokio::spawn({
+                let rig = Arc::clone(&rig);
+                async move { rig.reply(arguments).await }
+            });
+            // The moment is the case, nothing waits for it.
+            tokio::time::sleep(Duration::from_millis(round)).await;
+            task.abort();
+            let _ = task.await;
+            let kept = json!({ "command": format!("echo kept{round}; sh -c 'exit 6'"), "timeout_ms": 45_000 });
+            let began = Instant::now();
+            let told = talk_when_free(&shell, kept).await;
+            let expected = (&json!(format!("kept{round}")), &json!(6));
+            assert_eq!((&told["output"], &told["exit_code"]), expected, "{kind:?} {round} {told}");
+            assert!(began.elapsed() < Duration::from_secs(10), "{kind:?} {round} {:?}", began.elapsed());
+        }
+        assert_eq!(rig.tools.shutdown().await, []);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_late_end_is_told_by_its_id() {
     for kind in SHELLS {
