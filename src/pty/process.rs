@@ -95,6 +95,19 @@ pub fn reads_file(_pid: u32, _least: u32) -> bool {
     false
 }
 
+/// What a process prints goes through a pipe: whoever reads that passes it on later.
+#[cfg(target_os = "linux")]
+pub fn prints_to_pipe(pid: u32) -> bool {
+    let target = std::fs::read_link(format!("/proc/{pid}/fd/1"));
+    target.is_ok_and(|target| target.to_str().is_some_and(|target| target.starts_with("pipe:")))
+}
+
+/// Nothing is known here.
+#[cfg(not(target_os = "linux"))]
+pub fn prints_to_pipe(_pid: u32) -> bool {
+    false
+}
+
 #[cfg(target_os = "linux")]
 fn is_regular(pid: u32, fd: u32) -> bool {
     let path = format!("/proc/{pid}/fd/{fd}");

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::proposal::Check;
 use super::terminal::{Ingested, Probe, Terminal};
 use super::{Session, Shared};
 use crate::model::ExitInfo;
@@ -56,6 +57,10 @@ impl Probe for Control {
 
     fn waiting(&self) -> Option<Waiting> {
         pty::waits_for(Self::pid(self))
+    }
+
+    fn call_depth(&self) -> Option<u64> {
+        pty::call_depth(Self::pid(self))
     }
 
     fn has_arguments(&self, args: &[String]) -> bool {
@@ -123,9 +128,9 @@ impl Driver {
                 // Somebody left something to be written.
                 () = self.shared.left_over.notified() => {}
                 () = sleep_until(next_tick), if next_tick.is_some() => {
-                    let is_reading = self.shared.lock().is_end_confirmed(&self.control);
+                    let check = self.shared.lock().check_end(&self.control);
                     // A shell that reads has written its prompt, and all of that belongs to the decision.
-                    for _ in 0..if is_reading { PROMPT_READS } else { 0 } {
+                    for _ in 0..if check == Check::Confirmed { PROMPT_READS } else { 0 } {
                         match self.read() {
                             Read::More => {}
                             Read::Drained => break,
@@ -135,7 +140,7 @@ impl Driver {
                             }
                         }
                     }
-                    self.take(|terminal, _| terminal.tick(is_reading));
+                    self.take(|terminal, _| terminal.tick(check));
                 }
                 exit = child.exited() => {
                     self.last_words(is_open).await;

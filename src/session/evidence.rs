@@ -12,7 +12,7 @@ use super::commands::{Command, Edge, End, Evidence, Point, TypedTo, Way};
 use super::integration::IntegratedShell;
 use super::marks::{Mark, ShellEvent};
 use super::output::{Output, Stretch};
-use super::proposal::{Announced, Begin, Proposal};
+use super::proposal::{Announced, Begin, Check, Proposal};
 use super::terminal::{Ingested, Probe, Reader, Terminal, TypedText};
 use crate::ids::CommandId;
 
@@ -56,6 +56,8 @@ pub(super) struct MarkedShell {
     pub(super) has_read_files: bool,
     /// It marks where a command starts.
     marks_starts: bool,
+    /// How deep its calls are when it reads a command.
+    pub(super) prompt_depth: Option<u64>,
     /// Where it began to show the text of its hooks.
     shown: Option<Edge>,
 }
@@ -82,7 +84,9 @@ impl Terminal {
                 }
             }
             Mark::Pipeline { key, statuses } => self.on_pipeline(&key, &statuses),
-            Mark::Shell { event: ShellEvent::Dialect(number), key } => ingested.news |= self.on_dialect(number, &key),
+            Mark::Shell { event: ShellEvent::Dialect(number), key } => {
+                ingested.news |= self.on_dialect(number, &key) || self.on_status(number, &key, ingested);
+            }
             Mark::Shell { event: ShellEvent::SentinelStart, key } => self.on_sentinel_start(&key, ingested),
             Mark::Shell { event: ShellEvent::SentinelEnd(status), key } => self.on_sentinel_end(&key, status),
             Mark::Shell { event, key } => {
@@ -158,12 +162,11 @@ impl Terminal {
                     (None, _, None) => {}
                 }
             }
-            (ShellEvent::PromptEnd, phase) => match &shell.proposal {
-                Some(proposal) => {
-                    if proposal.is_confirmed_by_editor(shell.program, probe) {
-                        self.accept_proposal();
-                    }
-                }
+            (ShellEvent::PromptEnd, phase) => match &mut shell.proposal {
+                Some(proposal) => match proposal.is_confirmed_by_editor(shell.program, probe) {
+                    true => self.accept_proposal(),
+                    false => proposal.on_prompt_end(),
+                },
                 None if matches!(phase, Phase::Running(_)) => {}
                 None => shell.come_to_prompt(edge.point),
             },
@@ -183,6 +186,13 @@ impl Terminal {
                     // The line editor reads the rest of it.
                     shell.proposal = None;
                 }
+            }
+            // The next command, which somebody typed while this one ran: a shell that has nothing to read starts none.
+            (ShellEvent::Start, Phase::Running(_))
+                if shell.has_typed_ahead && shell.proposal.as_ref().is_some_and(Proposal::has_prompt) =>
+            {
+                self.accept_proposal();
+                self.on_start(edge.point);
             }
             // A start behind an end: one of them is not the shell's.
             (ShellEvent::Start, Phase::Running(_)) => {
@@ -224,6 +234,7 @@ impl Terminal {
         if let Some(command) = self.commands.get_mut(id) {
             command.incomplete = None;
         }
+        let asks_for_pastes = self.reader(probe.pid()) == Some(Reader::Pastes);
         let Some(shell) = &mut self.shell else { return };
         match &mut shell.proposal {
             // A reply that nobody read made the line editor give a line up, behind the prompt of this command.
@@ -235,6 +246,8 @@ impl Terminal {
                 // an OSC for a key), and that looks the same. What was typed is read next then, and begins.
                 if begin == Begin::Unstarted {
                     proposal.contest();
+                } else if asks_for_pastes {
+                    proposal.expect_editor();
                 }
             }
         }
@@ -250,6 +263,12 @@ impl Terminal {
         }
     }
 
+    /// A marked shell reads, and the cursor is not where its prompt ended: a hook or `print -z` put text on the line.
+    pub(super) fn has_text_behind_prompt(&mut self) -> bool {
+        let Some(MarkedShell { phase: Phase::Prompt, prompt: Some(prompt), .. }) = &self.shell else { return false };
+        prompt.place != self.emulator.place()
+    }
+
     pub(super) fn has_proposal(&self) -> bool {
         self.shell.as_ref().is_some_and(|shell| shell.proposal.is_some())
     }
@@ -259,23 +278,30 @@ impl Terminal {
         self.shell.as_ref()?.proposal.as_ref().map(Proposal::due)
     }
 
-    /// The shell has announced an end, and the kernel says that it reads.
-    pub(super) fn is_end_confirmed(&self, probe: &dyn Probe) -> bool {
-        let Some(MarkedShell { program, proposal: Some(proposal), .. }) = &self.shell else { return false };
-        proposal.due() <= Instant::now() && proposal.is_confirmed_by_kernel(*program, probe, self.last_output.elapsed())
+    /// Asks the kernel about an announced end, if that is due.
+    pub(super) fn check_end(&self, probe: &dyn Probe) -> Check {
+        let Some(MarkedShell { program, proposal: Some(proposal), prompt_depth, .. }) = &self.shell else {
+            return Check::NotYet;
+        };
+        if proposal.due() > Instant::now() {
+            return Check::NotYet;
+        }
+        proposal.ask_kernel(*program, probe, self.last_output.elapsed(), *prompt_depth)
     }
 
     /// Accepts an announced end that was confirmed, or asks again later. True when it was accepted.
-    pub(super) fn check_proposal(&mut self, is_confirmed: bool) -> bool {
-        let Some(MarkedShell { proposal: Some(proposal), .. }) = &mut self.shell else { return false };
-        if !is_confirmed {
-            if proposal.due() <= Instant::now() {
-                proposal.postpone();
+    pub(super) fn apply_check(&mut self, check: Check) -> bool {
+        let Some(MarkedShell { proposal: slot @ Some(_), .. }) = &mut self.shell else { return false };
+        match (check, slot) {
+            (Check::Confirmed, _) => {
+                self.accept_proposal();
+                return true;
             }
-            return false;
+            (Check::Question, slot) => *slot = None,
+            (Check::NotYet, Some(proposal)) if proposal.due() <= Instant::now() => proposal.postpone(),
+            (Check::NotYet, _) => {}
         }
-        self.accept_proposal();
-        true
+        false
     }
 
     /// The command has ended as announced, and the shell reads.
@@ -517,6 +543,7 @@ impl MarkedShell {
             last_status: None,
             has_read_files: false,
             marks_starts: true,
+            prompt_depth: None,
             shown: None,
         }
     }

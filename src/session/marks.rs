@@ -147,8 +147,8 @@ impl Scanner {
 fn parse_csi(parameters: &[u8], last: u8) -> Option<Mark> {
     let modes = std::str::from_utf8(parameters.strip_prefix(b"?")?).ok()?;
     let is_on = match last {
-        b'h' => true,
-        b'l' => false,
+        b'h' | b'H' => true,
+        b'l' | b'L' => false,
         _ => return None,
     };
     modes.split(';').any(|mode| mode == "2004").then_some(Mark::Paste(is_on))
@@ -164,15 +164,17 @@ fn parse_osc(text: &[u8]) -> Option<Mark> {
     let letter = parts.next()?;
     let (mut value, mut key) = (None, None);
     for part in parts {
-        match part.strip_prefix("k=") {
-            Some(part) => key = Some(part.to_owned()),
-            None => value = Some(part),
+        match part.split_at_checked(2) {
+            Some(("k=", part)) => key = Some(part.to_owned()),
+            // The terminal's settings turn what is printed into capitals (`stty olcuc`); keys have none.
+            Some(("K=", part)) => key = Some(part.to_ascii_lowercase()),
+            _ => value = Some(part),
         }
     }
     if letter == "L" {
         return Some(Mark::Pipeline { key: key?, statuses: value?.to_owned() });
     }
-    let shown = value.and_then(|value| value.strip_suffix('v'));
+    let shown = value.and_then(|value| value.strip_suffix(['v', 'V']));
     let (status, is_shown) = (shown.or(value).and_then(|value| value.parse().ok()), shown.is_some());
     let event = match letter {
         "A" => ShellEvent::PromptStart(status),

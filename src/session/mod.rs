@@ -3,9 +3,11 @@
 //! A driver task feeds the terminal; whoever waits is woken by two channels: `progress` moves with every piece of
 //! output, `news` only when a command began or ended, a prompt came, or the child went.
 
+mod attend;
 pub mod commands;
 mod dialect;
 mod driver;
+mod dropped;
 mod evidence;
 mod facts;
 mod foreign;

@@ -8,7 +8,7 @@
 use std::time::{Duration, Instant};
 
 use super::commands::Edge;
-use super::ground::{Wanted, wanted};
+use super::ground::{Wanted, is_within_builtin, wanted};
 use super::integration::IntegratedShell;
 use super::output::Output;
 use super::terminal::Probe;
@@ -18,6 +18,8 @@ use crate::pty::Waiting;
 /// When the kernel is asked first whether the shell reads. The time doubles up to the longest.
 const FIRST_CHECK: Duration = Duration::from_millis(1);
 const LONGEST_CHECK: Duration = Duration::from_millis(50);
+/// How long a line editor that has asked for pastes before may take to do so again.
+const EDITOR_PATIENCE: Duration = Duration::from_millis(20);
 /// Announced ends that are kept; of more, the first ones and the newest.
 const MOST_ENDS: usize = 4;
 /// How long a shell that reads must have been silent where its end is in doubt. What it wrote before may still be on its
@@ -35,6 +37,17 @@ pub(super) enum Begin {
     Unstarted,
     /// Only the prompt is marked any more.
     Unmarked,
+}
+
+/// What the kernel says of an announced end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Check {
+    /// The shell reads its next command.
+    Confirmed,
+    /// The shell reads something else: the command goes on.
+    Question,
+    /// It does not read, or that is not certain.
+    NotYet,
 }
 
 /// One announced end.
@@ -104,6 +117,11 @@ impl Proposal {
         self.has_editor |= !self.shown.is_empty();
     }
 
+    /// A prompt followed.
+    pub(super) fn has_prompt(&self) -> bool {
+        !self.shown.is_empty()
+    }
+
     /// A prompt and a line editor followed.
     pub(super) fn has_editor(&self) -> bool {
         self.has_editor
@@ -118,6 +136,17 @@ impl Proposal {
     pub(super) fn on_prompt(&mut self, status: Option<i32>) {
         self.shown.truncate(MOST_ENDS - 1);
         self.shown.push(status);
+    }
+
+    /// A line editor is about to take the terminal, which tells more than the kernel does: asking can wait.
+    pub(super) fn expect_editor(&mut self) {
+        self.due += EDITOR_PATIENCE;
+    }
+
+    /// The prompt is complete: the shell reads in a moment.
+    pub(super) fn on_prompt_end(&mut self) {
+        self.wait = FIRST_CHECK;
+        self.due = self.due.min(Instant::now() + FIRST_CHECK);
     }
 
     /// When the kernel is to be asked.
@@ -143,14 +172,28 @@ impl Proposal {
         has_changed || reads(shell, probe) == Some(true)
     }
 
-    /// The shell reads its next command, and nothing has come from it for this long.
-    pub(super) fn is_confirmed_by_kernel(&self, shell: IntegratedShell, probe: &dyn Probe, silence: Duration) -> bool {
+    /// Asks the kernel whether the shell reads its next command; nothing has come from it for `silence`. `at_prompt` is
+    /// how deep its calls are then, where that is known.
+    pub(super) fn ask_kernel(
+        &self,
+        shell: IntegratedShell,
+        probe: &dyn Probe,
+        silence: Duration,
+        at_prompt: Option<u64>,
+    ) -> Check {
         let is_plain = self.begin == Begin::Marked && !self.is_contested;
         if !is_plain && silence < SETTLED {
-            return false;
+            return Check::NotYet;
         }
         let since = self.ends.first().map_or(Duration::MAX, |end| end.edge.at.elapsed());
-        reads(shell, probe).unwrap_or(since >= UNCONFIRMED)
+        // Only the line editor tells of it, and no mark.
+        let is_bare = self.ends.iter().all(|end| end.status.is_none());
+        match reads(shell, probe).unwrap_or(since >= UNCONFIRMED) {
+            false => Check::NotYet,
+            // A builtin asks something by the line editor (`read -e`, `vared`, fish's `read`).
+            true if is_bare && is_within_builtin(probe.call_depth(), at_prompt) => Check::Question,
+            true => Check::Confirmed,
+        }
     }
 
     /// The end that counts.

@@ -63,6 +63,17 @@ pub(super) enum Ground {
     Busy(String, Option<Foreground>),
 }
 
+impl Ground {
+    /// The process of the shell that gets what is typed; `own` is the session's own program.
+    pub(super) fn shell(&self, own: u32) -> Option<u32> {
+        match self {
+            Self::Prompt => Some(own),
+            Self::Shell { typed_to: Some(typed_to), .. } => typed_to.pid,
+            _ => None,
+        }
+    }
+}
+
 impl Session {
     /// Waits until the shell can be typed at.
     pub(super) async fn ready(&self, deadline: Instant) -> Result<Ground> {
@@ -240,6 +251,13 @@ impl Session {
             Some(Waiting::Nothing) | None => false,
         };
         let is_marked = self.is_marked(foreground.group, &program.args);
+        // Its line editor reads, and no start-up file is open: what would have told so is gone (`unfunction -m '*'`).
+        let has_read_files = has_read_files || {
+            let waiting = pty::waits_for(program.pid);
+            let wants = waiting.and_then(|waiting| wanted(&program.name, waiting, Some(foreground.canonical)));
+            let has_no_file = |least| !pty::reads_file(program.pid, least);
+            wants == Some(Wanted::Command) && startup_descriptor(&program.name).is_some_and(has_no_file)
+        };
         if is_marked && has_read_files && reads && silence >= ASKING {
             // It shows a prompt, and something keeps its marks away.
             self.shared.lock().shell = None;
@@ -432,6 +450,10 @@ impl Reached {
     ) -> Option<std::result::Result<Ground, String>> {
         if terminal.has_typed_to(self.typed_to.group) {
             return None;
+        }
+        // A start-up file runs programs in the shell's own process group.
+        if terminal.commands.iter().next().is_none() && terminal.emulator.buffer() == Buffer::Alternate {
+            return Some(Err("A program that fills the screen has the terminal before the first prompt".to_owned()));
         }
         // It is looked at when it has come to rest: its output may be a question.
         if self.waiting == Some(Waiting::Nothing) && waited < PASTE_PATIENCE {

@@ -7,10 +7,11 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use kpty_emulator::{Buffer, Mode, Request};
-use tokio::runtime::Handle;
 use tokio::sync::watch;
 
+use super::attend::{Turn, Unattended};
 use super::commands::{Evidence, TypedTo, Way};
+use super::dropped::{DroppedLine, Looks};
 use super::evidence::{MarkedShell, Phase};
 use super::foreign::ForeignLines;
 use super::integration::{INTERRUPT, IntegratedShell};
@@ -31,6 +32,9 @@ const DIRECTORY_PATIENCE: Duration = Duration::from_millis(500);
 /// How long the line of a sentinel whose mark was seen is waited for. A line editor that draws its prompt anew while the
 /// window changes can wipe it out before it was looked at.
 const SENTINEL_PATIENCE: Duration = Duration::from_millis(300);
+/// How often, and after which pause, a shell that has drawn its prompt is looked at until it reads.
+const DEPTH_LOOKS: usize = 20;
+const DEPTH_PAUSE: Duration = Duration::from_millis(1);
 /// Ctrl-U, which empties a line, in a line editor and in the system's own.
 const CLEAR: &[u8] = b"\x15";
 /// The same in zsh, which may have several lines there.
@@ -111,15 +115,21 @@ impl Session {
         {
             ground = self.ready(deadline).await?;
         }
-        if matches!(ground, Ground::Prompt) && !can_be_pasted(&request.command) {
+        let shell = ground.shell(self.shared.control.pid());
+        let is_piped = shell.is_some_and(pty::prints_to_pipe);
+        if matches!(ground, Ground::Prompt) && (is_piped || !can_be_pasted(&request.command)) {
             ground = self.own_shell().unwrap_or(ground);
+        }
+        let sentinel = if is_piped { sentinel.delayed() } else { sentinel };
+        if matches!(ground, Ground::Prompt) {
+            self.learn_prompt_depth().await;
         }
         // The time is for the command, not for the start of its shell.
         let deadline = if was_starting { Instant::now() + request.timeout } else { deadline };
         let mut news = self.shared.news.subscribe();
         let mut progress = self.shared.progress.subscribe();
         let id = self.hand_over(&request, &ground, &sentinel).await?;
-        let unattended = Unattended { session: Some(self.clone()), id };
+        let unattended = Unattended::new(self, id);
         let waiters = (&mut news, &mut progress);
         match self.until_end(id, &ground, deadline, waiters).await {
             Waited::Ended => {
@@ -135,6 +145,27 @@ impl Session {
                 Err(cancelled)
             }
             Waited::TimedOut => Err(self.time_out(id, &request, &mut news).await),
+        }
+    }
+
+    /// Notes, once, how deep the calls of a marked shell are when it reads a command: a builtin that asks something with
+    /// the same line editor reads at another depth.
+    async fn learn_prompt_depth(&self) {
+        let is_known =
+            |session: &Self| session.shared.lock().shell.as_ref().is_none_or(|shell| shell.prompt_depth.is_some());
+        for _ in 0..DEPTH_LOOKS {
+            if is_known(self) {
+                return;
+            }
+            let pid = self.shared.control.pid();
+            if !matches!(pty::waits_for(pid), None | Some(pty::Waiting::Nothing)) {
+                let depth = pty::call_depth(pid);
+                if let Some(shell) = &mut self.shared.lock().shell {
+                    shell.prompt_depth = depth;
+                }
+                return;
+            }
+            tokio::time::sleep(DEPTH_PAUSE).await;
         }
     }
 
@@ -181,7 +212,9 @@ impl Session {
                 command.named.clone_from(&request.sentinel);
             }
             let mut bytes = Vec::new();
-            if terminal.typed != TypedText::None {
+            // In zsh any hook may have put text on the line, and only marks tell.
+            let is_zle = matches!(ground, Ground::Shell { form: Form::Zsh, .. }) && !self.shared.control.is_canonical();
+            if is_zle || terminal.typed != TypedText::None || terminal.has_text_behind_prompt() {
                 bytes.extend(self.clearing(&terminal, ground));
             }
             bytes.extend(text);
@@ -215,7 +248,7 @@ impl Session {
     /// feed, like readline itself, for the end.
     fn keeps_lines(terminal: &Terminal, ground: &Ground, command: &str) -> bool {
         match ground {
-            Ground::Shell { form, .. } => *form == Form::Posix,
+            Ground::Shell { form, .. } => matches!(form, Form::Posix | Form::Bash),
             _ => {
                 let is_bash = |shell: &MarkedShell| shell.program == IntegratedShell::Bash;
                 command.contains('\n') && terminal.shell.as_ref().is_some_and(is_bash)
@@ -253,6 +286,7 @@ impl Session {
         (news, progress): (&mut watch::Receiver<u64>, &mut watch::Receiver<u64>),
     ) -> Waited {
         let follows_output = matches!(ground, Ground::Shell { .. });
+        let mut looks = Looks::default();
         loop {
             match self.state_of(id) {
                 State::Ended => return Waited::Ended,
@@ -261,10 +295,20 @@ impl Session {
                 State::Running if Instant::now() >= deadline => return Waited::TimedOut,
                 State::Running => {}
             }
-            let next_look = self.sentinel_due(id).map_or(deadline, |due| due.min(deadline));
+            let mut next_look = self.sentinel_due(id).map_or(deadline, |due| due.min(deadline));
+            if follows_output {
+                match self.dropped_line(id) {
+                    DroppedLine::No => {}
+                    DroppedLine::Perhaps => next_look = looks.next().map_or(next_look, |look| look.min(next_look)),
+                    DroppedLine::Yes => {
+                        self.end_dropped(id).await;
+                        continue;
+                    }
+                }
+            }
             tokio::select! {
                 _ = news.changed() => {}
-                _ = progress.changed(), if follows_output => {}
+                _ = progress.changed(), if follows_output => looks.reset(),
                 () = sleep_until(next_look) => {}
             }
         }
@@ -279,7 +323,7 @@ impl Session {
 
     /// The shell has asked for the rest of a command. It reads by now or will in a moment, unless a program that runs in it
     /// printed the mark, and that must not be interrupted.
-    async fn waits_for_rest(&self, id: CommandId) -> bool {
+    pub(super) async fn waits_for_rest(&self, id: CommandId) -> bool {
         for pause in [1, 2, 5, 10, 30] {
             let reads = pty::waits_for(self.shared.control.pid()) != Some(pty::Waiting::Nothing);
             // An end that came meanwhile is noticed before the next look.
@@ -291,7 +335,7 @@ impl Session {
         false
     }
 
-    fn forget_incomplete(&self, id: CommandId) {
+    pub(super) fn forget_incomplete(&self, id: CommandId) {
         if let Some(command) = self.shared.lock().commands.get_mut(id) {
             command.incomplete = None;
         }
@@ -316,7 +360,7 @@ impl Session {
         matches!(self.state_of(id), State::Ended)
     }
 
-    fn state_of(&self, id: CommandId) -> State {
+    pub(super) fn state_of(&self, id: CommandId) -> State {
         let mut terminal = self.shared.lock();
         let Some(command) = terminal.commands.get(id) else { return State::Ended };
         if command.end.is_some() {
@@ -331,8 +375,9 @@ impl Session {
             terminal.close(id, status, Evidence::Sentinel, edge);
             return State::Ended;
         }
+        // One that can be asked for its status is.
         if command.interrupted
-            && let Way::Sentinel { typed_to: Some(typed_to), .. } = command.way.clone()
+            && let Way::Sentinel { typed_to: Some(typed_to @ TypedTo { depth: None, .. }), .. } = command.way.clone()
             && self.shared.control.foreground_group() == Some(typed_to.group)
             && terminal.has_returned_to_prompt(id, Some(&typed_to))
         {
@@ -399,7 +444,7 @@ impl Session {
     }
 
     /// Takes a command back that the shell found unfinished.
-    async fn cancel_incomplete(&self, id: CommandId, news: &mut watch::Receiver<u64>) -> Error {
+    pub(super) async fn cancel_incomplete(&self, id: CommandId, news: &mut watch::Receiver<u64>) -> Error {
         let partial_output = self.shared.lock().output_before_continuation(id, PARTIAL_CHARS);
         let ways = self.shared.lock().shell.as_ref().map_or(&[] as &[_], |shell| shell.program.cancelling());
         for keys in ways {
@@ -431,26 +476,6 @@ impl Session {
         Error::Incomplete(Box::new(Incomplete { session: self.id().clone(), command: id, partial_output }))
     }
 
-    /// Cancels a command that nobody waits for any more, should its shell ask for the rest of it: what is typed next would
-    /// become that rest.
-    async fn cancel_if_incomplete(&self, id: CommandId) {
-        let mut news = self.shared.news.subscribe();
-        loop {
-            match self.state_of(id) {
-                State::Ended => return,
-                State::Incomplete if self.waits_for_rest(id).await => {
-                    self.cancel_incomplete(id, &mut news).await;
-                    return;
-                }
-                State::Incomplete => self.forget_incomplete(id),
-                State::Running => {}
-            }
-            if news.changed().await.is_err() {
-                return;
-            }
-        }
-    }
-
     /// A cancelled command has ended, or the shell shows its prompt again.
     fn is_over(&self, id: CommandId) -> bool {
         let terminal = self.shared.lock();
@@ -472,7 +497,13 @@ impl Session {
         if interrupted {
             // Its failure is told by what follows: the command is still there.
             let _ = self.write(INTERRUPT).await;
-            let _ = tokio::time::timeout(CANCEL_PATIENCE, self.until(id, news, |command| command.end.is_some())).await;
+            let ended = async {
+                tokio::select! {
+                    () = self.until(id, news, |command| command.end.is_some()) => {}
+                    () = self.attend(id, Turn::Held) => {}
+                }
+            };
+            let _ = tokio::time::timeout(CANCEL_PATIENCE, ended).await;
         }
         let foreground = self.foreground().and_then(|foreground| foreground.program).map(|program| program.name);
         let screen = self.read(&Request::new(Mode::Viewport)).text.trim_end().to_owned();
@@ -498,29 +529,6 @@ impl Session {
     }
 }
 
-/// Cancels an incomplete command whose caller went away or ran out of time. One task at most per command, until that ends.
-struct Unattended {
-    session: Option<Session>,
-    id: CommandId,
-}
-
-impl Unattended {
-    /// The caller has seen what came of the command.
-    fn disarm(mut self) {
-        self.session = None;
-    }
-}
-
-impl Drop for Unattended {
-    fn drop(&mut self) {
-        let Self { session, id } = self;
-        if let (Some(session), Ok(runtime), false) = (session.take(), Handle::try_current(), std::thread::panicking()) {
-            let id = *id;
-            runtime.spawn(async move { session.cancel_if_incomplete(id).await });
-        }
-    }
-}
-
 /// What a wait for a command came to.
 enum Waited {
     Ended,
@@ -529,7 +537,7 @@ enum Waited {
 }
 
 /// Where a command is.
-enum State {
+pub(super) enum State {
     Ended,
     Incomplete,
     Running,

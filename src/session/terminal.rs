@@ -11,10 +11,12 @@ use kpty_emulator::{Answer, Buffer, Emulator, Limits, LineFilter, Mode, Place, R
 
 use super::commands::{Command, CommandLog, Edge, Evidence, Point};
 use super::dialect::Dialect;
+use super::dropped::StatusQuestion;
 use super::evidence::{MarkedShell, Phase};
 use super::foreign::ForeignLines;
 use super::marks::{Mark, Scanner};
 use super::output::{self, Output, Stretch};
+use super::proposal::Check;
 use super::record::Tapped;
 use super::ring::Ring;
 use crate::guard::{KeyWatch, PageRedactor, Redactor};
@@ -39,6 +41,8 @@ pub(super) trait Probe {
     fn pid(&self) -> u32;
     /// What that program waits for.
     fn waiting(&self) -> Option<Waiting>;
+    /// How deep the calls of that program are.
+    fn call_depth(&self) -> Option<u64>;
     /// It has these arguments, its name apart; true where nobody can tell.
     fn has_arguments(&self, args: &[String]) -> bool;
 }
@@ -95,6 +99,8 @@ pub(super) struct Terminal {
     pub(super) has_typed_line: bool,
     /// The terminal answered something since the last `talk` began, and maybe nobody read that.
     pub(super) has_answered: bool,
+    /// A shell that dropped a command is asked for its status.
+    pub(super) status_question: Option<StatusQuestion>,
     /// When the window changed last.
     pub(super) resized_at: Option<Instant>,
     /// The lines that somebody typed since the last command of ours.
@@ -144,6 +150,7 @@ impl Terminal {
             typed: TypedText::None,
             has_typed_line: false,
             has_answered: false,
+            status_question: None,
             resized_at: None,
             foreign: ForeignLines::default(),
             dialect: None,
@@ -191,9 +198,13 @@ impl Terminal {
     /// Whoever asked may not read the answer. Then it stands on the shell's next line, and is taken back like anything
     /// else that stands there.
     fn note_replies(&mut self, replies: &[u8]) {
+        if replies.is_empty() {
+            return;
+        }
+        // At the prompt a line editor may have asked, or a program in the background.
         let is_at_prompt = self.shell.as_ref().is_some_and(|shell| shell.phase == Phase::Prompt);
-        self.has_answered |= !replies.is_empty() && !is_at_prompt;
-        if !replies.is_empty() && !is_at_prompt && self.typed == TypedText::None {
+        self.has_answered |= !is_at_prompt;
+        if self.typed == TypedText::None {
             self.typed = TypedText::Text;
         }
     }
@@ -229,9 +240,9 @@ impl Terminal {
     }
 
     /// Shows a synchronized update that stays open, and accepts an announced end if the shell reads again.
-    pub(super) fn tick(&mut self, is_reading: bool) -> Ingested {
+    pub(super) fn tick(&mut self, check: Check) -> Ingested {
         let replies = self.emulator.tick(self.epoch.elapsed()).bytes;
-        let mut ingested = Ingested { replies, news: self.check_proposal(is_reading) };
+        let mut ingested = Ingested { replies, news: self.apply_check(check) };
         self.look_for_sentinels(&mut ingested);
         ingested
     }

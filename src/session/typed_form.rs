@@ -127,7 +127,7 @@ impl Terminal {
 }
 
 /// A control sequence with a count; none for nothing.
-fn push_move(bytes: &mut String, count: usize, letter: char) {
+pub(super) fn push_move(bytes: &mut String, count: usize, letter: char) {
     if count > 0 {
         // Writing to a String cannot fail.
         let _ = write!(bytes, "\x1b[{count}{letter}");

@@ -34,8 +34,10 @@ __kpty_wrap() {
   \builtin local __kpty_late=$'__kpty_was=$?\n[[ ${__kpty_status-} ]] || {\n__kpty_status=$__kpty_was\n'"$__kpty_tell"$'}\n'
   \builtin local __kpty_check=$'[[ ${PWD-}${PS0-}${PS1-}${PS1@a}${PS2-}${PROMPT_COMMAND-} == "${__kpty_seen-}" ]] || __kpty_renew\n__kpty_status=\n'
   # Closed for the time of a hook, the outputs keep its trace (set -x) to themselves; opening /dev/null takes longer.
+  # Where the user has no hooks, one does the work of both: the prompt, and with it the answer, comes sooner.
   \builtin local __kpty_first="$__kpty_shown"$'__kpty_status=$?\n'"$__kpty_tell"'} >&- 2>&-' \
-    __kpty_last="$__kpty_shown$__kpty_late$__kpty_check"'} >&- 2>&-'
+    __kpty_last="$__kpty_shown$__kpty_late$__kpty_check"'} >&- 2>&-' \
+    __kpty_only="$__kpty_shown"$'__kpty_status=$?\n'"$__kpty_tell$__kpty_check"'} >&- 2>&-'
   \builtin local -a __kpty_hooks
   if [[ ${PS1-} != "$__kpty_a"*"$__kpty_b" ]]; then
     if [[ ${PS1+x} && ${PS1@a} == *r* ]]; then
@@ -60,9 +62,11 @@ __kpty_wrap() {
   # First the end, so that nothing changes its status or prints before it; last the prompts. The line breaks inside
   # the hooks let bash-preexec see that they are no commands of the user.
   for __kpty_i in "${PROMPT_COMMAND[@]}"; do
-    __kpty_i=${__kpty_i//"$__kpty_first"/:} __kpty_i=${__kpty_i//"$__kpty_last"/:}
-    if [[ $__kpty_i != : ]]; then __kpty_hooks+=("$__kpty_i"); fi
+    __kpty_i=${__kpty_i//"$__kpty_first"/:} __kpty_i=${__kpty_i//"$__kpty_last"/:} __kpty_i=${__kpty_i//"$__kpty_only"/:}
+    if [[ $__kpty_i && $__kpty_i != : ]]; then __kpty_hooks+=("$__kpty_i"); fi
   done
+  # The empty one, which bash skips, is there to be assigned to.
+  if [[ ${#__kpty_hooks[@]} -eq 0 ]]; then __kpty_first= __kpty_last=$__kpty_only; fi
   # An error here would keep the rest of the last hook from being run.
   if [[ ${PROMPT_COMMAND[*]@a} != *r* ]]; then PROMPT_COMMAND=("$__kpty_first" "${__kpty_hooks[@]}" "$__kpty_last"); fi
   __kpty_set=${__kpty_fixed:+${PS0-}${PS1-}${PS1@a}${PS2-}${PROMPT_COMMAND-}}

@@ -29,9 +29,12 @@ pub(super) const INTERRUPT: &[u8] = b"\x03";
 /// What the start-up files of zsh and fish bind to taking an unfinished command back.
 const CANCEL_KEY: &[u8] = b"\x1b[990~";
 
-/// What the start-up files bind to emptying the line, before that Ctrl-G, which leaves a search of bash.
-const CLEAR_KEYS: &[u8] = b"\x07\x1b[991~";
-const CLEAR_KEY: &[u8] = b"\x1b[991~";
+/// What the start-up files bind to emptying the line. Before it, a key that ends what somebody began (a search, a prefix
+/// like Ctrl-X, Ctrl-V) and would take the escape character for itself: Ctrl-G in bash; in zsh, where that gives up the
+/// line and changes `$?`, a blank.
+const CLEAR_BASH: &[u8] = b"\x07\x1b[991~";
+const CLEAR_ZSH: &[u8] = b" \x1b[991~";
+const CLEAR_FISH: &[u8] = b"\x1b[991~";
 
 /// What an interactive bash reads by itself; it is silent about a missing file.
 const BASH_USER_FILES: &str = r"if [[ -r ~/.bashrc ]]; then \builtin . ~/.bashrc; fi";
@@ -77,8 +80,9 @@ impl IntegratedShell {
     /// What empties the line, whatever stands there, and leaves `$?` alone.
     pub(super) fn clearing(self) -> &'static [u8] {
         match self {
-            Self::Bash => CLEAR_KEYS,
-            Self::Zsh | Self::Fish => CLEAR_KEY,
+            Self::Bash => CLEAR_BASH,
+            Self::Zsh => CLEAR_ZSH,
+            Self::Fish => CLEAR_FISH,
         }
     }
 

@@ -89,7 +89,11 @@ impl Form {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sentinel {
     token: String,
+    /// The token where the terminal prints capitals only (`stty olcuc`).
+    capitals: String,
     nonce: String,
+    /// The end is printed a moment later: the output takes a longer way.
+    is_delayed: bool,
 }
 
 /// Where the end of a command was found on rendered lines.
@@ -127,7 +131,13 @@ impl Sentinel {
             Some(token) => check_token(token).map(|()| token.to_owned())?,
             None => format!("__KR_DONE_{}__", &nonce[..8]),
         };
-        Ok(Self { token, nonce: nonce.to_owned() })
+        Ok(Self { capitals: token.to_ascii_uppercase(), token, nonce: nonce.to_owned(), is_delayed: false })
+    }
+
+    /// The same for a shell whose output goes through a pipe (`exec > >(tee …)`), while the end is printed to the terminal:
+    /// gives whoever reads the pipe the time to pass the output on.
+    pub fn delayed(self) -> Self {
+        Self { is_delayed: true, ..self }
     }
 
     /// The token, as the caller gets it back.
@@ -175,9 +185,10 @@ impl Sentinel {
     /// The status on a line that is the end. Something else may stand before it or behind it: the system shows what was
     /// typed, or what the terminal answered, wherever the cursor is.
     pub(crate) fn status(&self, line: &str) -> Option<i32> {
-        let (_, rest) = line.split_once(self.token.as_str())?;
+        let (_, rest) = line.split_once(self.token.as_str()).or_else(|| line.split_once(self.capitals.as_str()))?;
         let (status, rest) = rest.strip_prefix(':')?.split_once(':')?;
-        rest.starts_with(self.nonce.as_str()).then(|| status.parse().ok())?
+        let nonce = rest.get(..self.nonce.len())?;
+        nonce.eq_ignore_ascii_case(&self.nonce).then(|| status.parse().ok())?
     }
 
     /// The line after the last one that echoes the end of a typed form. Blanks and line breaks do not count: a shell may
@@ -234,7 +245,9 @@ impl Sentinel {
     fn print(&self, form: Form, arguments: &str) -> String {
         let printf = match form {
             // A function would be traced behind the mark.
-            Form::Zsh => return format!(r"\builtin printf {arguments} >/dev/tty"),
+            Form::Zsh => {
+                return format!(r"\builtin printf {arguments} >/dev/tty || \command printf {arguments} >/dev/tty");
+            }
             Form::Posix => return format!(r"\command printf {arguments} >/dev/tty"),
             Form::Bash => r"\builtin printf",
             Form::Mksh => r"\builtin command printf",
@@ -373,29 +386,30 @@ fi; }}") {quiet}; then {eval}"${text}
         let (noted, statuses) = (self.variable(), self.pipeline_variable());
         let (unset, quiet) = (unset(form), quiet(form));
         let (s1, s2) = (t1.replace('$', r"\$"), t2.replace('$', r"\$"));
+        let delay = if self.is_delayed { r"\command sleep 0.1 || :; " } else { "" };
         let told = format!(r#""${noted}" {n1} {n2} "{s1}" "{s2}" "${noted}" {n1} {n2}"#);
         let with_pipeline = format!(r#""{PIPELINE_FORMAT}{format}" "${{{statuses}-}}" {n1} {n2} {told}"#);
         match form {
             Form::Posix => {
                 let (print, restore) =
                     (self.print(form, &format!(r#""{format}" {told}"#)), self.restore_noted(form, &noted));
-                format!(r#"; {{ : "${{{noted}=$?}}"; {print}; {restore}; }} {quiet}"#)
+                format!(r#"; {{ : "${{{noted}=$?}}"; {delay}{print}; {restore}; }} {quiet}"#)
             }
             Form::Mksh => {
                 let (print, unhooked) = (self.print(form, &with_pipeline), self.unhooked());
                 let restore = self.restore_noted(form, &format!("{noted} {statuses}"));
-                format!(r#"; {{ : "${{{noted}=$?}}"; {unhooked}; {print}; {restore}; }} {quiet}"#)
+                format!(r#"; {{ : "${{{noted}=$?}}"; {unhooked}; {delay}{print}; {restore}; }} {quiet}"#)
             }
             Form::Bash => {
                 let (print, name, last) = (self.print(form, &with_pipeline), self.function(), self.last_argument());
                 format!(
-                    r#"; {{ {noted}=${{{noted}-$?}}; {print}; {name}() {{ {unset} {noted} {statuses} {last}; {unset} -f {name}; \builtin return "$1"; }}; {name} "${noted}" "${{{last}-}}" && [[ 1 ]]; }} {quiet}"#
+                    r#"; {{ {noted}=${{{noted}-$?}}; {delay}{print}; {name}() {{ {unset} {noted} {statuses} {last}; {unset} -f {name}; \builtin return "$1"; }}; {name} "${noted}" "${{{last}-}}" && [[ 1 ]]; }} {quiet}"#
                 )
             }
             Form::Zsh => {
                 let print = self.print(form, &with_pipeline);
                 format!(
-                    r#"; }} always {{ {{ : "${{{noted}=$?}}"; {print}; }} {quiet}; }}; {{ () {{ {unset} {noted} {statuses}; return $1; }} "${noted}" && :; }} {quiet}"#
+                    r#"; }} always {{ {{ : "${{{noted}=$?}}"; {delay}{print}; }} {quiet}; }}; {{ () {{ {unset} {noted} {statuses}; return $1; }} "${noted}" && :; }} {quiet}"#
                 )
             }
             Form::Fish => format!(
