@@ -17,7 +17,7 @@ use kpty_emulator::Size;
 
 pub use process::{
     Incarnation, ProcessTable, Program, arguments, behind_relay, directory, executable_name, is_copy_of,
-    prints_to_pipe, reads_file, session_members, started,
+    prints_to_pipe, reader_beside, reads_file, session_members, started,
 };
 #[cfg(unix)]
 pub use unix::{Child, Control, Pty, Started, open_files_limit, raise_open_files_limit, start};

@@ -205,6 +205,13 @@ pub fn session_members(leader: u32) -> Vec<u32> {
     ProcessTable::read().of_session(leader).map(|process| process.pid).collect()
 }
 
+/// A process of this group, other than its leader, that waits for input from the terminal.
+pub fn reader_beside(leader: u32) -> Option<Program> {
+    let is_member = |process: &Membership| process.group == leader && process.pid != leader && !process.is_zombie;
+    let reads = |pid| matches!(super::waits_for(pid), Some(super::Waiting::Read { .. } | super::Waiting::SelectInput));
+    all().filter(is_member).find(|process| reads(process.pid)).and_then(|process| program(process.pid))
+}
+
 /// The program in the foreground of the terminal that a relay (`script`, `sudo`, `rlwrap`) opened for its own child;
 /// through several relays, the last one's.
 pub fn behind_relay(pid: u32) -> Option<Program> {

@@ -514,6 +514,15 @@ impl Terminal {
         })
     }
 
+    /// How deep the calls of the session's own shell are when it reads a command.
+    pub(super) fn own_prompt_depth(&self) -> Option<u64> {
+        let typed = self.commands.iter().find_map(|command| match &command.way {
+            Way::Sentinel { typed_to: Some(typed_to), .. } if command.start.is_some() => typed_to.depth,
+            _ => None,
+        });
+        self.shell.as_ref().and_then(|shell| shell.prompt_depth).or(typed)
+    }
+
     /// Gives such a command up: it has ended, and nobody knows how.
     pub(super) fn give_up(&mut self, id: CommandId) {
         let edge = self.edge();

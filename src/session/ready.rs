@@ -332,7 +332,9 @@ impl Session {
         // A copy of the shell runs something in its name, or is about to become a program.
         // The line editor's mode says nothing while the terminal is behind: before a typed command has begun.
         let is_behind = terminal.commands.open().any(|command| command.start.is_none());
-        if group != own && reached.is_fork && (is_behind || !terminal.emulator.modes().bracketed_paste) {
+        // One that reads with the line editor at another depth than the prompt's is asked for something (`(read -e x)`).
+        let asks = is_within_builtin(reached.typed_to.depth, terminal.own_prompt_depth());
+        if group != own && reached.is_fork && (is_behind || asks || !terminal.emulator.modes().bracketed_paste) {
             return soon_or_busy(waited, "A part of a command is still running".to_owned(), foreground);
         }
         let is_at_marked_prompt = group == own && phase(&terminal) == Some(Phase::Prompt);
@@ -458,6 +460,13 @@ impl Reached {
         // It is looked at when it has come to rest: its output may be a question.
         if self.waiting == Some(Waiting::Nothing) && waited < PASTE_PATIENCE {
             return Some(Ok(Ground::NotYet(waited + SETTLING)));
+        }
+        // bash has read its whole start-up file by now; a program that this runs is in the same process group.
+        if self.form == Form::Bash
+            && self.waiting == Some(Waiting::Nothing)
+            && let Some(program) = pty::reader_beside(self.typed_to.group)
+        {
+            return Some(Err(format!("{} asks for something before the first prompt", program.name)));
         }
         let reads_file = |pid| startup_descriptor(&self.name).is_some_and(|least| pty::reads_file(pid, least));
         if !self.typed_to.pid.is_some_and(reads_file) {

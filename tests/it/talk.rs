@@ -3,9 +3,9 @@
 //! A case is a line of JSON: `name`, `shell`, `cols`, `rows` and `steps`. A step is a `command` with what must come of it
 //! (`exact` lines, `exit_code`, `contains`, `lacks`, or an `error_code` with `partial` output; `any` accepts all;
 //! `timeout_ms`, `max_ms` and `sentinel` as they say; `min_ms` is the least that it ran, `cwd` where its shell is then, and
-//! `screen_lacks` is not to be seen afterwards), a line to `send`, a `prompt` to wait for, or a pause (`sleep`). A case may
-//! have a home of its own with files (`home`), `args`, `env`, and be about one way `only` (`auto`, `off`). `@HOME@` is the
-//! home.
+//! `screen_lacks` is not to be seen afterwards), a line to `send`, keys to `type`, a `prompt` to wait for, or a pause
+//! (`sleep`). A case may have a home of its own with files (`home`), `args`, `env`, and be about one way `only` (`auto`,
+//! `off`). `@HOME@` is the home.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -171,6 +171,8 @@ pub(crate) async fn play_steps(session: &dyn Source, case: &Value) -> Result<(),
             if !matches!(ending, Ok(Ending::Prompt)) {
                 return Err(format!("step {index}: no prompt but {ending:?}"));
             }
+        } else if let Some(keys) = step["type"].as_str() {
+            let _ = session.write(keys.as_bytes()).await;
         } else if let Some(data) = step["send"].as_str().or(step["keys"].as_str()) {
             let line = input::one_line(&input::unescape(data));
             let _ = session.write(line.as_bytes()).await;

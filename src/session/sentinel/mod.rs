@@ -441,8 +441,9 @@ fn end_format() -> String {
 /// Runs a text in this shell; an error in it must not end the shell.
 fn eval(form: Form) -> &'static str {
     match form {
-        Form::Zsh => r"\builtin eval ",
-        Form::Bash | Form::Mksh => r"\builtin command eval ",
+        // In mksh, `command` would keep positional parameters and `typeset` from the shell.
+        Form::Zsh | Form::Mksh => r"\builtin eval ",
+        Form::Bash => r"\builtin command eval ",
         _ => r"\command eval ",
     }
 }
