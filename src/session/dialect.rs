@@ -62,7 +62,7 @@ impl Session {
         let began = Instant::now();
         for (line, until) in [(standard_question(&nonce), FIRST_ANSWER), (fish_question(&nonce), LAST_ANSWER)] {
             clearing.extend_from_slice(line.as_bytes());
-            self.write_as(Writer::Talk, &std::mem::take(&mut clearing)).await?;
+            self.write_as(Writer::Talk, &std::mem::take(&mut clearing), None).await?;
             let answered =
                 async { while self.shared.lock().dialect_behind(group).is_none() && news.changed().await.is_ok() {} };
             if tokio::time::timeout_at((began + until).into(), answered).await.is_ok() {

@@ -1,14 +1,12 @@
 //! The task that owns one PTY: it reads it, and writes what could not be written at once.
 //!
 //! It sleeps until there is output, input, room to write, a deadline of the emulator, or the child's end. At most
-//! 16 KiB are taken per hold of the lock, and at most 64 KiB wait for a child that does not read.
+//! 16 KiB are taken per hold of the lock. What waits for a child that does not read is bounded in `outbox.rs`.
 
 use std::cell::RefCell;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-use tokio::sync::{mpsc, oneshot};
 
 use super::terminal::{Ingested, Probe, Terminal};
 use super::{Session, Shared};
@@ -31,14 +29,6 @@ const LONGEST_LAST_WORDS: Duration = Duration::from_secs(1);
 thread_local! {
     /// One buffer for all sessions of a thread: one each would be a good part of what an idle session costs.
     static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; PIECE]);
-}
-
-/// What a driver can be asked for.
-pub(super) enum Order {
-    /// Type this; the answer comes when the child's terminal has all of it.
-    Write { bytes: Vec<u8>, done: oneshot::Sender<io::Result<()>> },
-    /// Close the terminal.
-    Close,
 }
 
 impl Probe for Control {
@@ -81,15 +71,17 @@ struct Driver {
 }
 
 /// Drives a session until its child has ended or it is told to close.
-pub(super) async fn drive(pty: Pty, child: Child, shared: Arc<Shared>, mut orders: mpsc::Receiver<Order>) {
+pub(super) async fn drive(pty: Pty, child: Child, shared: Arc<Shared>) {
     let control = pty.control();
     let mut driver = Driver { pty, control, shared };
     let mut child = child;
-    let exit = driver.run(&mut orders, &mut child).await;
+    let exit = driver.run(&mut child).await;
     let Driver { pty, shared, .. } = driver;
     // The terminal is closed before anybody hears of the end: what is left of the session is hung up.
     drop(pty);
     shared.lock().on_exit(exit);
+    // Whoever still types learns that the program has ended, and not only that nothing can be written.
+    shared.outbox().close();
     shared.publish(true);
     // Nobody's answer waits for this; a session whose end was asked for has been looked at already.
     let noted = tokio::task::spawn_blocking(move || Session::note_left_behind(&shared)).await;
@@ -97,7 +89,7 @@ pub(super) async fn drive(pty: Pty, child: Child, shared: Arc<Shared>, mut order
 }
 
 impl Driver {
-    async fn run(&mut self, orders: &mut mpsc::Receiver<Order>, child: &mut Child) -> ExitInfo {
+    async fn run(&mut self, child: &mut Child) -> ExitInfo {
         let mut is_open = true;
         loop {
             let next_tick = self.shared.lock().next_tick();
@@ -105,10 +97,7 @@ impl Driver {
                 // Nobody will ever read what waits, and a terminal without its other side is always ready.
                 self.write(Err(io::ErrorKind::BrokenPipe.into()));
             }
-            let (has_work, is_taken) = {
-                let outbox = self.shared.outbox();
-                (outbox.has_work(), outbox.is_taken())
-            };
+            let has_work = self.shared.outbox().has_work();
             tokio::select! {
                 result = self.pty.readable(), if is_open => match result.map(|()| self.read()) {
                     Ok(Read::More) => tokio::task::yield_now().await,
@@ -116,10 +105,7 @@ impl Driver {
                     Ok(Read::Closed) | Err(_) => is_open = false,
                 },
                 result = self.pty.writable(), if has_work => self.write(result),
-                order = orders.recv(), if !is_taken => match order {
-                    Some(Order::Write { bytes, done }) => self.accept(&bytes, done),
-                    Some(Order::Close) | None => return self.end(child, is_open).await,
-                },
+                () = self.shared.closing.notified() => return self.end(child, is_open).await,
                 // Somebody left something to be written.
                 () = self.shared.left_over.notified() => {}
                 () = sleep_until(next_tick), if next_tick.is_some() => {
@@ -211,15 +197,6 @@ impl Driver {
         }
         self.shared.publish(news);
         news
-    }
-
-    fn accept(&mut self, bytes: &[u8], done: oneshot::Sender<io::Result<()>>) {
-        // Whoever asked has given up meanwhile: late input would surprise.
-        if done.is_closed() {
-            return;
-        }
-        self.shared.outbox().accept(bytes, done);
-        self.write(Ok(()));
     }
 
     /// Writes as much as there is room for.

@@ -3,7 +3,6 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::driver::Order;
 use super::{Session, Shared};
 use crate::error::{Error, Result};
 use crate::model::ExitInfo;
@@ -134,8 +133,7 @@ async fn end(all: &mut [Doomed]) {
         }
     }
     for Doomed { session, .. } in all {
-        // A driver that is gone already has nothing to close.
-        let _ = session.shared.orders.send(Order::Close).await;
+        session.shared.closing.notify_one();
     }
 }
 

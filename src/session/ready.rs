@@ -170,7 +170,7 @@ impl Session {
                 shell.has_typed_ahead = true;
             }
         }
-        self.write_as(Writer::Talk, INTERRUPT).await.map(drop)
+        self.write_as(Writer::Talk, INTERRUPT, None).await.map(drop)
     }
 
     /// Takes back what somebody left unfinished in a shell that marks nothing.
@@ -182,7 +182,7 @@ impl Session {
             terminal.foreign = ForeignLines::default();
             terminal.typed = TypedText::None;
         }
-        self.write_as(Writer::Talk, INTERRUPT).await?;
+        self.write_as(Writer::Talk, INTERRUPT, None).await?;
         // The system shows the key at once; the prompt follows.
         let dropped = async {
             while self.shared.lock().last_output <= began && progress.changed().await.is_ok() {}

@@ -226,7 +226,7 @@ impl Session {
 
     /// Types what belongs to a command, or forgets the command.
     async fn type_command(&self, id: CommandId, bytes: &[u8]) -> Result<()> {
-        let Err(error) = self.write_as(Writer::Talk, bytes).await else { return Ok(()) };
+        let Err(error) = self.write_as(Writer::Talk, bytes, None).await else { return Ok(()) };
         let mut terminal = self.shared.lock();
         if terminal.exit.is_none() {
             terminal.commands.forget_last(id);
@@ -402,7 +402,7 @@ impl Session {
                 shell.phase = Phase::Submitted;
             }
             // A session that ended meanwhile needs no cancelling.
-            let _ = self.write_as(Writer::Talk, keys).await;
+            let _ = self.write_as(Writer::Talk, keys, None).await;
             let over = async { while !self.is_over(id) && news.changed().await.is_ok() {} };
             if tokio::time::timeout(CANCEL_PATIENCE, over).await.is_ok() {
                 break;

@@ -8,6 +8,7 @@ mod many;
 mod queries;
 mod random;
 mod turns;
+mod writes;
 
 use std::time::Duration;
 
