@@ -8,6 +8,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use kpty_emulator::Size;
+
+use super::memory::COUNT_EVERY;
 use super::terminal::{Ingested, Probe, Terminal};
 use super::{Session, Shared};
 use crate::model::ExitInfo;
@@ -19,6 +22,14 @@ const PIECE: usize = 16 << 10;
 const FULL_READ: usize = 2 << 10;
 /// Bytes after which other tasks of the thread get their turn.
 const TURN: usize = 16 << 10;
+/// How long a turn may take. Output that costs more than its length (a character repeated over the whole screen, large
+/// areas copied) is taken in slices until then, and the rest after others had their turn.
+const TURN_TIME: Duration = Duration::from_millis(5);
+/// Bytes of a slice times cells of the window: the most expensive sequences touch every cell, and a slice of them takes
+/// 15 ms at most. No more than a slice is taken between two looks at the clock.
+const SLICE_CELLS: usize = 8 << 20;
+/// The smallest slice: about two sequences.
+const LEAST_SLICE: usize = 16;
 /// Reads that a prompt may take; behind it there may be a flood.
 const PROMPT_READS: usize = 16;
 /// How long after the child's end its last output is waited for, when something else keeps the terminal open.
@@ -68,12 +79,19 @@ struct Driver {
     pty: Pty,
     control: Control,
     shared: Arc<Shared>,
+    /// Bytes of output since the session's memory was counted.
+    uncounted: usize,
+    /// Output that was read and had to wait for the next turn; less than [`PIECE`].
+    rest: Vec<u8>,
+    /// Bytes that are taken without a look at the clock, by the size of the window.
+    slice: usize,
 }
 
 /// Drives a session until its child has ended or it is told to close.
 pub(super) async fn drive(pty: Pty, child: Child, shared: Arc<Shared>) {
     let control = pty.control();
-    let mut driver = Driver { pty, control, shared };
+    let slice = slice_of(shared.lock().emulator.size());
+    let mut driver = Driver { pty, control, shared, uncounted: 0, rest: Vec::new(), slice };
     let mut child = child;
     let exit = driver.run(&mut child).await;
     let Driver { pty, shared, .. } = driver;
@@ -99,7 +117,7 @@ impl Driver {
             }
             let has_work = self.shared.outbox().has_work();
             tokio::select! {
-                result = self.pty.readable(), if is_open => match result.map(|()| self.read()) {
+                result = self.readable(), if is_open => match result.map(|()| self.read()) {
                     Ok(Read::More) => tokio::task::yield_now().await,
                     Ok(Read::Drained) => {}
                     Ok(Read::Closed) | Err(_) => is_open = false,
@@ -131,6 +149,14 @@ impl Driver {
         }
     }
 
+    /// Waits until there is something to take.
+    async fn readable(&self) -> io::Result<()> {
+        match self.rest.is_empty() {
+            true => self.pty.readable().await,
+            false => Ok(()),
+        }
+    }
+
     /// Told to close: the child may be gone, or it survived everything.
     async fn end(&mut self, child: &mut Child, is_open: bool) -> ExitInfo {
         let exit = tokio::time::timeout(LAST_WORDS, child.exited()).await.unwrap_or(ExitInfo::Unknown);
@@ -143,7 +169,7 @@ impl Driver {
     async fn last_words(&mut self, mut is_open: bool) {
         let deadline = Instant::now() + LONGEST_LAST_WORDS;
         while is_open && Instant::now() < deadline {
-            match tokio::time::timeout(LAST_WORDS, self.pty.readable()).await {
+            match tokio::time::timeout(LAST_WORDS, self.readable()).await {
                 Ok(Ok(())) => is_open = self.read() != Read::Closed,
                 _ => return,
             }
@@ -155,6 +181,17 @@ impl Driver {
     /// hands over 4 KiB at a time and has the program fill the next ones meanwhile. Collected first, they would be
     /// worked on while the program stands still.
     fn read(&mut self) -> Read {
+        if self.uncounted >= COUNT_EVERY {
+            self.uncounted = 0;
+            self.shared.count_memory();
+        }
+        let began = Instant::now();
+        if !self.rest.is_empty() {
+            let rest = std::mem::take(&mut self.rest);
+            let (taken, _) = self.ingest(&rest, began);
+            self.rest = rest[taken..].to_vec();
+            return Read::More;
+        }
         BUFFER.with_borrow_mut(|buffer| {
             let mut taken = 0;
             while taken < TURN {
@@ -162,7 +199,12 @@ impl Driver {
                     Ok(0) => return Read::Closed,
                     Ok(count) => {
                         taken += count;
-                        let news = self.take(|terminal, control| terminal.ingest(&buffer[..count], control));
+                        self.uncounted += count;
+                        let (done, news) = self.ingest(&buffer[..count], began);
+                        if done < count {
+                            self.rest = buffer[done..count].to_vec();
+                            break;
+                        }
                         // Whoever waited for it goes on before it is asked whether there is more.
                         if news && count < FULL_READ {
                             return Read::More;
@@ -178,6 +220,18 @@ impl Driver {
         })
     }
 
+    /// Takes output, at least a slice of it and as much as there is time for in this turn. Says how much that was, and
+    /// whether there is news.
+    fn ingest(&mut self, bytes: &[u8], began: Instant) -> (usize, bool) {
+        let (mut done, mut news) = (0, false);
+        while done < bytes.len() && (done == 0 || began.elapsed() < TURN_TIME) {
+            let end = bytes.len().min(done + self.slice);
+            news |= self.take(|terminal, control| terminal.ingest(&bytes[done..end], control));
+            done = end;
+        }
+        (done, news)
+    }
+
     /// Has the terminal take something, queues what it answers and tells whoever waits. True where there is news.
     ///
     /// The answer is queued before anybody can see what the terminal took: a `talk` that found its command ended types the
@@ -186,6 +240,7 @@ impl Driver {
         let (has_replies, news) = {
             let mut terminal = self.shared.lock();
             let Ingested { replies, news } = take(&mut terminal, &self.control);
+            self.slice = slice_of(terminal.emulator.size());
             let has_replies = !replies.is_empty();
             if has_replies {
                 self.shared.outbox().answer(replies);
@@ -203,6 +258,10 @@ impl Driver {
     fn write(&mut self, result: io::Result<()>) {
         self.shared.outbox().write(result, |bytes| self.pty.try_write(bytes));
     }
+}
+
+fn slice_of(size: Size) -> usize {
+    (SLICE_CELLS / (usize::from(size.cols()) * usize::from(size.rows()))).clamp(LEAST_SLICE, PIECE)
 }
 
 async fn sleep_until(deadline: Option<Instant>) {

@@ -17,6 +17,7 @@ pub mod keys;
 mod kill;
 mod marks;
 mod masked;
+mod memory;
 mod outbox;
 pub(crate) mod output;
 mod proposal;
@@ -37,7 +38,7 @@ mod write;
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use kpty_emulator::{Answer, Modes, Request, Size};
@@ -47,6 +48,7 @@ pub use commands::{Command, Evidence};
 pub(crate) use hidden::is_secret_question;
 pub use kill::{KillReport, kill_all, kill_now};
 pub use masked::MaskedScreen;
+pub use memory::{Budget, new_session_bytes, release_soon};
 pub use output::Output;
 pub use record::WholeOutput;
 pub use spawn::{Integration, NewSession, knowing_environment};
@@ -97,6 +99,8 @@ struct Shared {
     is_being_killed: AtomicBool,
     /// What a child that ended by itself left behind, once that is known.
     left_behind: watch::Sender<Option<Vec<Incarnation>>>,
+    /// What it holds of the server's memory.
+    share: OnceLock<memory::Share>,
 }
 
 impl Shared {
@@ -213,6 +217,8 @@ impl Session {
             return Err(self.exited(exit, None));
         }
         self.shared.lock().resize(size);
+        self.shared.count_memory();
+        memory::release_soon();
         self.shared.publish(false);
         let problem = |error: std::io::Error| Error::Resize { session: self.id().clone(), problem: error.to_string() };
         self.shared.control.resize(size).map_err(problem)

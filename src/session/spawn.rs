@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use kpty_emulator::Size;
@@ -144,6 +144,7 @@ impl Session {
             typed_hidden: Mutex::new(None),
             is_being_killed: AtomicBool::new(false),
             left_behind: watch::Sender::new(None),
+            share: OnceLock::new(),
         });
         tokio::spawn(driver::drive(pty, child, Arc::clone(&shared)));
         if let Some(folder) = folder {

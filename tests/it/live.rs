@@ -5,8 +5,10 @@ mod delta;
 mod idle;
 mod kill;
 mod many;
+mod memory;
 mod queries;
 mod random;
+mod slices;
 mod turns;
 mod writes;
 
