@@ -6,6 +6,7 @@ mod idle;
 mod kill;
 mod many;
 mod memory;
+mod promise;
 mod queries;
 mod random;
 mod slices;
