@@ -2,6 +2,8 @@
 //!
 //! A value that cannot be meant stops the start, and all of them are named at once.
 
+mod memory;
+
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -38,7 +40,7 @@ const BRIDGE_PORT: u16 = 8201;
 const TAKEN_PATHS: [&str; 8] = ["/", "/health", "/tools", "/v1", "/pty", "/_x9k", "/ws", "/ui"];
 
 /// All variables with their defaults and meanings, for `help`; the README has the same table.
-pub const SETTINGS: [(&str, &str, &str); 29] = [
+pub const SETTINGS: [(&str, &str, &str); 30] = [
     ("KURORYUU_PTY_SHELL", DEFAULT_SHELL, "program of a new session"),
     ("KURORYUU_PTY_COLS", "120", "its width"),
     ("KURORYUU_PTY_ROWS", "30", "its height"),
@@ -61,6 +63,11 @@ pub const SETTINGS: [(&str, &str, &str); 29] = [
     ("KURORYUU_INTERNAL_SECRET", "none", "lets other services change owners"),
     ("KPTY_TOKEN_FILE", "none", "file with the token for callers that are not the own user"),
     ("KPTY_MAX_SESSIONS", "1000", "live sessions at most"),
+    (
+        "KPTY_MEMORY_LIMIT",
+        "a quarter",
+        "memory of all sessions together, such as 512M; a quarter of the machine's unless told",
+    ),
     ("KPTY_SPAWNS_AT_ONCE", "4", "programs started at the same time"),
     ("KPTY_KEEP_DEAD_S", "600", "how long a dead session stays readable"),
     ("KPTY_GUARD_RULES", "none", "TOML file with own rules for what may be typed"),
@@ -148,6 +155,8 @@ pub struct Config {
     pub project_root: PathBuf,
     /// `KPTY_MAX_SESSIONS`: live sessions at most.
     pub max_sessions: usize,
+    /// `KPTY_MEMORY_LIMIT`: bytes that all sessions together may hold.
+    pub memory_limit: usize,
     /// `KPTY_SPAWNS_AT_ONCE`: programs that are started at the same time.
     pub spawns_at_once: usize,
     /// `KPTY_KEEP_DEAD_S`: how long a dead session stays readable.
@@ -193,6 +202,7 @@ impl Default for Config {
             screen_access: ScreenAccess::On,
             project_root: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
             max_sessions: 1_000,
+            memory_limit: memory::default_limit(),
             spawns_at_once: SPAWNS_AT_ONCE as usize,
             keep_dead: Duration::from_secs(600),
             policy: Policy::default(),
@@ -264,6 +274,7 @@ impl Config {
             },
             project_root: reader.folder("KURORYUU_PROJECT_ROOT").unwrap_or(default.project_root),
             max_sessions: reader.number("KPTY_MAX_SESSIONS", 1..=100_000, 1_000) as usize,
+            memory_limit: reader.size("KPTY_MEMORY_LIMIT", default.memory_limit),
             spawns_at_once: reader.number("KPTY_SPAWNS_AT_ONCE", 1..=64, SPAWNS_AT_ONCE) as usize,
             keep_dead: Duration::from_secs(reader.number("KPTY_KEEP_DEAD_S", 0..=86_400, 600)),
             policy: reader.policy(),

@@ -79,6 +79,11 @@ pub enum Error {
         /// How many that is.
         limit: usize,
     },
+    /// The sessions hold as much memory as they may.
+    MemoryLimit {
+        /// How many bytes that is.
+        limit: usize,
+    },
     /// The session's program has ended.
     Exited(Box<Exited>),
     /// The program of the session did not take its input.
@@ -426,7 +431,7 @@ impl Error {
             Self::UnknownAction { .. } => ErrorCode::UnknownAction,
             Self::Deprecated { .. } => ErrorCode::Deprecated,
             Self::Spawn { .. } => ErrorCode::PtySpawnFailed,
-            Self::LimitReached { .. } => ErrorCode::PtyLimitReached,
+            Self::LimitReached { .. } | Self::MemoryLimit { .. } => ErrorCode::PtyLimitReached,
             Self::Exited(_) => ErrorCode::PtyProcessExited,
             Self::Write { .. } => ErrorCode::PtyWriteFailed,
             Self::Resize { .. } => ErrorCode::PtyResizeFailed,
@@ -483,6 +488,10 @@ impl fmt::Display for Error {
             Self::Spawn { problem, .. } => f.write_str(problem),
             Self::LimitReached { limit } => {
                 write!(f, "There are {limit} sessions, which is the limit. Kill one that is no longer needed")
+            }
+            Self::MemoryLimit { limit } => {
+                let limit = limit >> 20;
+                write!(f, "The sessions hold {limit} MB, which is the limit. Kill one that is no longer needed")
             }
             Self::Exited(exited) => write!(f, "{exited}"),
             Self::Write { problem, .. } => write!(f, "The program did not take the input: {problem}"),

@@ -334,6 +334,20 @@ impl History {
         self.blocks.shrink_to_fit();
     }
 
+    /// Lets go of the oldest lines, block by block, until the rest takes no more than this; the newest block stays.
+    pub(crate) fn shorten(&mut self, max_bytes: usize) {
+        let kept = std::mem::replace(&mut self.max_bytes, max_bytes);
+        self.trim();
+        self.max_bytes = kept;
+        self.spare = None;
+        self.blocks.shrink_to_fit();
+    }
+
+    /// Bytes of text, line ends and looks: about what [`History::shorten`] can give back.
+    pub(crate) fn used_bytes(&self) -> usize {
+        self.used_bytes
+    }
+
     /// Bytes of memory held.
     pub(crate) fn heap_bytes(&self) -> usize {
         self.blocks.iter().chain(&self.spare).map(Block::heap_bytes).sum::<usize>()

@@ -98,6 +98,20 @@ pub struct Place {
     pub buffer: Buffer,
 }
 
+/// What a terminal holds, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Lines that have left the live rows.
+    pub history: usize,
+    /// These, the cells, and what is held for strings and updates.
+    pub total: usize,
+}
+
+/// Bytes of a cell of the engine.
+const CELL_BYTES: usize = 24;
+/// Rows that the engine adds at a time.
+const ROWS_AT_ONCE: usize = 1_000;
+
 /// A terminal without a window.
 pub struct Emulator {
     engine: Box<dyn Engine>,
@@ -341,6 +355,32 @@ impl Emulator {
     /// Bytes of memory held for history, strings and held updates, without the grid's cells.
     pub fn heap_bytes(&self) -> usize {
         self.engine.heap_bytes()
+    }
+
+    /// Bytes of the history, and of everything together: an estimate, because the engine does not tell how many rows it
+    /// has in reserve. Cheap enough to ask every few hundred kilobytes of output.
+    pub fn memory(&self) -> Memory {
+        let history = self.engine.history().used_bytes();
+        Memory { history, total: self.heap_bytes() + self.cell_bytes() }
+    }
+
+    /// What a terminal of this size takes before anything is written: two screens of cells.
+    pub fn memory_of_size(size: Size) -> usize {
+        2 * usize::from(size.rows()) * usize::from(size.cols()) * CELL_BYTES
+    }
+
+    /// The engine allocates the rows above the screen a thousand at a time.
+    fn cell_bytes(&self) -> usize {
+        let size = self.size();
+        let rows = self.engine.live_rows();
+        let above = rows.saturating_sub(usize::from(size.rows())).next_multiple_of(ROWS_AT_ONCE);
+        Self::memory_of_size(size) + above * usize::from(size.cols()) * CELL_BYTES
+    }
+
+    /// Shortens the history to about this many bytes, the oldest lines first. They count as pushed out by the limit.
+    pub fn shorten_history(&mut self, max_bytes: usize) {
+        self.generation += 1;
+        self.engine.history_mut().shorten(max_bytes);
     }
 
     /// Reads the buffer that the engine shows now.

@@ -10,6 +10,7 @@ use hyper::Request;
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 
+use super::deadline::{self, GRACE, TALK_GRACE};
 use super::line::{Failure, Lines, Raw};
 use super::told::{self, Told};
 use super::wire::{self, Look, Question};
@@ -25,7 +26,7 @@ const BUFFER_LIMIT: Duration = Duration::from_secs(10);
 /// Typing.
 const WRITE_LIMIT: Duration = Duration::from_secs(5);
 /// What a bridge may take beyond the time that it was told to take.
-const GRACE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest that one question waits for the end of a command.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(20);
 /// The longest that a bridge collects raw output.
@@ -72,6 +73,12 @@ impl Client {
         self.ask(&call).await.map(drop)
     }
 
+    /// The error for a text of which it is not known whether it was typed: its caller cannot wait any longer.
+    pub(super) fn late_write(&self, url: &str) -> Error {
+        let call = Call { url, path: "/pty/write", query: None, body: None, limit: WRITE_LIMIT };
+        call.fault(DesktopTrouble::Timeout, String::new())
+    }
+
     /// Has a command run, and waits for its end. Only for bridges that know it.
     pub(super) async fn talk(
         &self,
@@ -91,7 +98,7 @@ impl Client {
                 OnTimeout::Interrupt => "interrupt",
             },
         });
-        let limit = timeout.saturating_add(GRACE);
+        let limit = deadline::limit(timeout.saturating_add(PATIENCE), TALK_GRACE);
         self.told(&Call { url, path: "/pty/talk", query: None, body: Some(body), limit }).await
     }
 
@@ -109,7 +116,7 @@ impl Client {
             "sentinel": token,
             "timeout_ms": wait.as_millis() as u64,
         });
-        let limit = wait + GRACE;
+        let limit = wait + PATIENCE;
         self.told(&Call { url, path: "/pty/command", query: None, body: Some(body), limit }).await
     }
 
@@ -117,7 +124,7 @@ impl Client {
     pub(super) async fn read(&self, url: &str, session: &SessionId, wait: Duration) -> Result<String> {
         let wait = wait.min(LONGEST_READ);
         let body = json!({ "session_id": session.as_str(), "timeout_ms": wait.as_millis() as u64 });
-        let call = Call { url, path: "/pty/read", query: None, body: Some(body), limit: wait + GRACE };
+        let call = Call { url, path: "/pty/read", query: None, body: Some(body), limit: wait + PATIENCE };
         let answer = self.ask(&call).await?;
         Ok(answer.get("output").and_then(Value::as_str).unwrap_or_default().to_owned())
     }
@@ -139,7 +146,9 @@ impl Client {
 
     /// How the bridge is.
     pub(super) async fn health(&self, url: &str) -> Result<Map<String, Value>> {
-        self.ask(&Call { url, path: "/health", query: None, body: None, limit: SHORT_LIMIT }).await
+        // What is asked on the way to something else takes no more than half of the time that there is for that.
+        let limit = SHORT_LIMIT.min(deadline::limit(2 * SHORT_LIMIT, Duration::ZERO) / 2);
+        self.ask(&Call { url, path: "/health", query: None, body: None, limit }).await
     }
 
     /// The agent that leads, as a gateway knows it.
@@ -196,7 +205,7 @@ impl Client {
 
     /// Asks, and takes what comes within the time that there is.
     async fn exchange(&self, call: &Call<'_>) -> Result<Raw> {
-        let asked = tokio::time::timeout(call.limit, self.send(call)).await;
+        let asked = tokio::time::timeout(deadline::limit(call.limit, GRACE), self.send(call)).await;
         asked.unwrap_or_else(|_| Err(call.fault(DesktopTrouble::Timeout, String::new())))
     }
 

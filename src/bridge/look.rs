@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use kpty_emulator::{Buffer, MAX_ROWS, Mode, Request, Which};
 
+use super::deadline;
 use super::text::KEY_LINES;
 use super::transcript::{MAX_LINES, Place, Tail};
 use super::wire::{Look, Question};
@@ -28,7 +29,8 @@ impl Desktop {
     async fn ask(&self, question: Question) -> Result<Look> {
         let Shared { client, url, id, .. } = &*self.shared;
         for _ in 1..MIXED_UP {
-            let _turn = tokio::time::timeout(TURN_PATIENCE, self.shared.looks.lock()).await;
+            let patience = deadline::limit(TURN_PATIENCE, Duration::ZERO);
+            let _turn = tokio::time::timeout(patience, self.shared.looks.lock()).await;
             match client.buffer(url, id, question).await {
                 Err(Error::Desktop(fault)) if is_mixed_up(&fault.problem, fault.trouble) => {}
                 other => return other,

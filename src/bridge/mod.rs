@@ -6,6 +6,7 @@
 
 mod client;
 mod commands;
+mod deadline;
 mod exact;
 mod leaders;
 mod line;
@@ -45,6 +46,10 @@ use text::Text;
 
 /// Sessions of which something is remembered; who was not asked for the longest time is forgotten first.
 const MAX_REMEMBERED: usize = 64;
+/// How long a text may take to be typed, whatever its length.
+const LONGEST_TYPING: Duration = Duration::from_secs(60);
+/// How long a look may take, however many questions it needs.
+const LONGEST_LOOK: Duration = Duration::from_secs(10);
 /// Bytes that are typed with one call.
 const WRITE_PIECE: usize = 16 << 10;
 
@@ -194,7 +199,12 @@ impl Desktop {
             }
             Ok(())
         });
-        typing.await.unwrap_or_else(|error| Err(Error::Server(error.to_string())))
+        // As long as the pieces may take, unless the caller cannot wait that long; the typing goes on.
+        let typed = tokio::time::timeout(deadline::limit(LONGEST_TYPING, deadline::GRACE), typing).await;
+        match typed {
+            Ok(typed) => typed.unwrap_or_else(|error| Err(Error::Server(error.to_string()))),
+            Err(_) => Err(self.shared.client.late_write(&self.shared.url)),
+        }
     }
 }
 
@@ -205,8 +215,12 @@ impl Source for Desktop {
     }
 
     async fn view(&self, request: &Request) -> Result<View> {
-        self.look_for(request).await?;
-        self.settle_there().await;
+        let look = async {
+            self.look_for(request).await?;
+            self.settle_there().await;
+            Ok::<_, Error>(())
+        };
+        deadline::within(Instant::now() + LONGEST_LOOK, look).await?;
         let mut state = self.lock();
         let answer = state.text.read(request, &self.shared.redactor);
         let cursor_line = state.text.main.cursor_line().filter(|_| answer.buffer == kpty_emulator::Buffer::Main);
@@ -215,13 +229,17 @@ impl Source for Desktop {
 
     async fn read_raw(&self, max_bytes: usize, timeout: Duration) -> Result<String> {
         let Shared { client, url, id, redactor, .. } = &*self.shared;
-        let output = client.read(url, id, timeout).await?;
+        let output = deadline::within(Instant::now() + timeout, client.read(url, id, timeout)).await?;
         let masked = redactor.redact(&output);
         let from = masked.ceil_char_boundary(masked.len().saturating_sub(max_bytes));
         Ok(masked[from..].to_owned())
     }
 
     async fn first_output(&self, _timeout: Duration) {}
+
+    async fn view_within(&self, request: &Request, timeout: Duration) -> Result<View> {
+        deadline::within(Instant::now() + timeout, self.view(request)).await
+    }
 
     async fn write(&self, bytes: &[u8]) -> Result<usize> {
         {
@@ -238,11 +256,11 @@ impl Source for Desktop {
     }
 
     async fn talk(&self, request: TalkRequest) -> Result<TalkAnswer> {
-        self.run(request).await
+        deadline::within(Instant::now() + request.timeout, self.run(request)).await
     }
 
     async fn wait(&self, request: &WaitRequest) -> Result<WaitAnswer> {
-        self.wait_for(request).await
+        deadline::within(Instant::now() + request.timeout, self.wait_for(request)).await
     }
 
     async fn search(&self, request: SearchRequest) -> Result<SearchAnswer> {

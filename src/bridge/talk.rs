@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use kpty_emulator::{Buffer, Mode, Request};
 
+use super::deadline::{self, TALK_GRACE};
 use super::{Desktop, State};
 use crate::error::{Busy, DesktopFault, DesktopTrouble, Error, Exited, Result, TimedOut};
 use crate::ids::{CommandId, random_hex};
@@ -110,12 +111,12 @@ impl Desktop {
                     Some(prompt) if prompt != line => OTHER_PROMPT,
                     _ => Duration::ZERO,
                 };
-                if began.elapsed() >= patience {
+                if began.elapsed() >= patience || deadline::limit(patience, TALK_GRACE).is_zero() {
                     break;
                 }
                 *last_change
             };
-            pace.pause(last_change, began + START_PATIENCE).await;
+            pace.pause(last_change, Instant::now() + deadline::limit(START_PATIENCE, TALK_GRACE)).await;
         }
         match self.lock().commands.running() {
             Some(_) => {}
@@ -225,7 +226,8 @@ impl Desktop {
         if interrupted {
             // Its failure is told by what follows: the command is still there.
             let _ = self.write(b"\x03").await;
-            let _ = self.until_end(id, Instant::now() + CANCEL_PATIENCE).await;
+            let patience = deadline::limit(CANCEL_PATIENCE, TALK_GRACE);
+            let _ = self.until_end(id, Instant::now() + patience).await;
         }
         // An old picture is better than none.
         let _ = self.look_at_window().await;

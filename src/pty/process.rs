@@ -188,8 +188,21 @@ impl ProcessTable {
         self.of_session(leader).map(|process| Incarnation { pid: process.pid, started: process.started }).collect()
     }
 
+    /// The living processes that came from this one and have left its session, as far as that can be told: those that
+    /// descend from it, and those that read from its terminal or write to it.
+    pub fn strayed(&self, leader: u32) -> Vec<Incarnation> {
+        let terminal = (0..=2).find_map(|fd| open_terminal(leader, fd));
+        let holds_terminal = |pid| terminal.is_some() && (0..=2).any(|fd| open_terminal(pid, fd) == terminal);
+        let has_strayed = |process: &&Membership| {
+            let is_elsewhere = process.session != leader && !process.is_zombie;
+            is_elsewhere && (descends(process, leader, &self.0) || holds_terminal(process.pid))
+        };
+        let strayed = self.0.iter().filter(has_strayed);
+        strayed.map(|process| Incarnation { pid: process.pid, started: process.started }).collect()
+    }
+
     /// It lives.
-    pub(super) fn has(&self, one: &Incarnation) -> bool {
+    pub fn has(&self, one: &Incarnation) -> bool {
         let is_it = |process: &Membership| process.pid == one.pid && process.started == one.started;
         self.0.iter().any(|process| is_it(process) && !process.is_zombie)
     }
@@ -263,6 +276,12 @@ pub fn executable_name(pid: u32) -> Option<String> {
     let path = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
     let name = path.file_name()?.to_str()?;
     Some(name.strip_suffix(" (deleted)").unwrap_or(name).to_owned())
+}
+
+/// The pseudo-terminal that a process has open at a descriptor.
+fn open_terminal(pid: u32, fd: u32) -> Option<PathBuf> {
+    let path = std::fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok()?;
+    path.starts_with("/dev/pts").then_some(path)
 }
 
 /// The file that a process runs has the same bytes as this one.

@@ -12,9 +12,10 @@ mod fields;
 mod leaders;
 mod ownership;
 mod resolve;
+mod room;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
@@ -33,7 +34,7 @@ use leaders::Leaders;
 
 use crate::error::{Error, Result};
 use crate::ids::SessionId;
-use crate::session::{KillReport, NewSession, Session, kill_all, kill_now};
+use crate::session::{Budget, KillReport, NewSession, Session, kill_all, kill_now};
 
 /// How long the end of all sessions may take; the steps of a kill take 3 s at most.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_millis(3_100);
@@ -61,11 +62,14 @@ pub struct Setup {
     pub own_leader: Option<String>,
     /// What tells the time.
     pub clock: Clock,
+    /// Bytes that all sessions together may hold.
+    pub memory_limit: usize,
 }
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { allow_bridge: Vec::new(), own_leader: None, clock: Arc::new(SystemTime::now) }
+        let clock = Arc::new(SystemTime::now);
+        Self { allow_bridge: Vec::new(), own_leader: None, clock, memory_limit: usize::MAX }
     }
 }
 
@@ -82,6 +86,9 @@ struct Shared {
     changed: watch::Sender<u64>,
     table: Mutex<Table>,
     spawns: Semaphore,
+    budget: Arc<Budget>,
+    /// Somebody keeps the sessions within the budget.
+    watched: OnceLock<()>,
 }
 
 #[derive(Default)]
@@ -168,20 +175,21 @@ impl Registry {
 
     /// An empty table that knows more.
     pub fn with(bounds: Bounds, setup: Setup) -> Self {
-        let spawns = Semaphore::new(bounds.spawns_at_once);
-        Self {
-            shared: Arc::new(Shared { bounds, setup, changed: watch::Sender::new(0), table: Mutex::default(), spawns }),
-        }
+        let (spawns, budget) = (Semaphore::new(bounds.spawns_at_once), Budget::new(setup.memory_limit));
+        let (changed, table, watched) = (watch::Sender::new(0), Mutex::default(), OnceLock::new());
+        Self { shared: Arc::new(Shared { bounds, setup, changed, table, spawns, budget, watched }) }
     }
 
     /// Makes a session; `cli_type` says what kind of program it is. Goes on when the caller is gone: a program that was
     /// started must be somebody's.
     pub async fn create(&self, new: NewSession, cli_type: String) -> Result<Session> {
         let reservation = self.reserve()?;
+        self.room_for_session(new.size)?;
         let registry = self.clone();
         let made = tokio::spawn(async move {
             let _turn = registry.shared.spawns.acquire().await;
             let session = Session::spawn(new).await?;
+            session.count_against(&registry.shared.budget);
             registry.insert(reservation, session, cli_type).await
         });
         made.await.unwrap_or_else(|error| Err(Error::NotAvailable(error.to_string())))

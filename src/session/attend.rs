@@ -3,7 +3,7 @@
 //! Two things must not wait for the next caller: a command that its shell finds incomplete would swallow what is typed
 //! next, and one whose line the shell dropped has an end that only a question can tell.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 
@@ -13,6 +13,9 @@ use super::dropped::{DroppedLine, Looks};
 use super::talk::State;
 use crate::ids::CommandId;
 use crate::runtime::sleep_until;
+
+/// How long cancelling a command may take when nobody waits for it.
+const CANCELLING: Duration = Duration::from_secs(4);
 
 /// Whether the session's turn is the caller's already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +67,7 @@ impl Session {
             match self.state_of(id) {
                 State::Ended => return,
                 State::Incomplete if self.waits_for_rest(id).await => {
-                    self.cancel_incomplete(id, &mut news).await;
+                    self.cancel_incomplete(id, Instant::now() + CANCELLING, &mut news).await;
                     return;
                 }
                 State::Incomplete => self.forget_incomplete(id),

@@ -46,7 +46,7 @@ impl Terminal {
 
 impl Session {
     /// Asks the shell behind this process group, unless it has answered before. True when something was typed.
-    pub(super) async fn learn_dialect(&self, ground: &Ground, group: u32) -> Result<bool> {
+    pub(super) async fn learn_dialect(&self, ground: &Ground, group: u32, deadline: Instant) -> Result<bool> {
         let nonce = random_hex();
         let clearing = {
             let mut terminal = self.shared.lock();
@@ -62,10 +62,10 @@ impl Session {
         let began = Instant::now();
         for (line, until) in [(standard_question(&nonce), FIRST_ANSWER), (fish_question(&nonce), LAST_ANSWER)] {
             clearing.extend_from_slice(line.as_bytes());
-            self.write_as(Writer::Talk, &std::mem::take(&mut clearing)).await?;
+            self.write_as(Writer::Talk, &std::mem::take(&mut clearing), Some(deadline)).await?;
             let answered =
                 async { while self.shared.lock().dialect_behind(group).is_none() && news.changed().await.is_ok() {} };
-            if tokio::time::timeout_at((began + until).into(), answered).await.is_ok() {
+            if tokio::time::timeout_at((began + until).min(deadline).into(), answered).await.is_ok() {
                 return Ok(true);
             }
         }

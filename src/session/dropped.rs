@@ -138,7 +138,7 @@ impl Session {
             terminal.status_question = Some(StatusQuestion { nonce: nonce.clone(), typed_at, answer: None });
             (terminal.edge_before_prompt(id), question(&nonce))
         };
-        let status = match self.write_as(Writer::Talk, line.as_bytes()).await {
+        let status = match self.write_as(Writer::Talk, line.as_bytes(), Some(Instant::now() + ANSWER)).await {
             Ok(_) => self.answered_status(&mut news).await,
             Err(_) => None,
         };

@@ -3,7 +3,6 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::driver::Order;
 use super::{Session, Shared};
 use crate::error::{Error, Result};
 use crate::model::ExitInfo;
@@ -27,6 +26,9 @@ pub struct KillReport {
     pub was_dead: bool,
     /// Processes of its terminal that were ended besides.
     pub others: usize,
+    /// Processes that its child or others of it had started in sessions of their own (`setsid`, daemons), and that live
+    /// on: they are left alone.
+    pub strayed: Vec<u32>,
 }
 
 impl Session {
@@ -35,9 +37,10 @@ impl Session {
         let (was_dead, mut doomed) = (self.exit().is_some(), [Doomed::new(self).await]);
         end(&mut doomed).await;
         let exit = exit_of(&self.shared).await;
-        let [Doomed { others, survivors, .. }] = doomed;
+        let [Doomed { others, survivors, strayed, .. }] = doomed;
+        let strayed = still_there(&strayed);
         match survivors.is_empty() {
-            true => Ok(KillReport { exit, was_dead, others }),
+            true => Ok(KillReport { exit, was_dead, others, strayed }),
             false => Err(Error::Kill { session: self.id().clone(), survivors }),
         }
     }
@@ -84,6 +87,8 @@ struct Doomed {
     /// The most that there were besides the child.
     others: usize,
     survivors: Vec<u32>,
+    /// Those of other sessions that descended from the child before it was ended; afterwards nobody can tell.
+    strayed: Vec<Incarnation>,
 }
 
 impl Doomed {
@@ -101,7 +106,7 @@ impl Doomed {
                 Some(noted.ok().and_then(|noted| noted.ok()?.clone()).unwrap_or_default())
             }
         };
-        Self { session: session.clone(), left, others: 0, survivors: Vec::new() }
+        Self { session: session.clone(), left, others: 0, survivors: Vec::new(), strayed: Vec::new() }
     }
 
     fn members(&self, table: &ProcessTable) -> Vec<u32> {
@@ -111,6 +116,9 @@ impl Doomed {
     /// Looks who is there, and tells them.
     fn signal(&mut self, table: &ProcessTable, signal: Signal) {
         self.survivors = self.members(table);
+        if signal == Signal::HangUp && self.left.is_none() {
+            self.strayed = table.strayed(self.session.shared.control.pid());
+        }
         let others = self.survivors.iter().filter(|&&pid| pid != self.session.shared.control.pid()).count();
         self.others = self.others.max(others);
         if !self.survivors.is_empty() {
@@ -118,6 +126,15 @@ impl Doomed {
             self.survivors.iter().for_each(|&pid| Control::signal_process(pid, signal));
         }
     }
+}
+
+/// Which of these processes live.
+fn still_there(processes: &[Incarnation]) -> Vec<u32> {
+    if processes.is_empty() {
+        return Vec::new();
+    }
+    let table = ProcessTable::read();
+    processes.iter().filter(|process| table.has(process)).map(|process| process.pid).collect()
 }
 
 /// Goes through the steps until nothing is left, and closes the terminals.
@@ -134,8 +151,7 @@ async fn end(all: &mut [Doomed]) {
         }
     }
     for Doomed { session, .. } in all {
-        // A driver that is gone already has nothing to close.
-        let _ = session.shared.orders.send(Order::Close).await;
+        session.shared.closing.notify_one();
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod attend;
 pub mod commands;
+mod depth;
 mod dialect;
 mod driver;
 mod dropped;
@@ -19,6 +20,7 @@ pub mod keys;
 mod kill;
 mod marks;
 mod masked;
+mod memory;
 mod outbox;
 pub(crate) mod output;
 mod proposal;
@@ -35,19 +37,21 @@ mod terminal;
 mod typed_form;
 mod view;
 pub mod wait;
+mod write;
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use kpty_emulator::{Answer, Modes, Request, Size};
-use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::sync::{Notify, watch};
 
 pub use commands::{Command, Evidence};
 pub(crate) use hidden::is_secret_question;
 pub use kill::{KillReport, kill_all, kill_now};
 pub use masked::MaskedScreen;
+pub use memory::{Budget, new_session_bytes, release_soon};
 pub use output::Output;
 pub use record::WholeOutput;
 pub use spawn::{Integration, NewSession, knowing_environment};
@@ -58,16 +62,9 @@ use crate::guard::Redactor;
 use crate::ids::{CommandId, SessionId};
 use crate::model::{ExitInfo, Owner};
 use crate::pty::{Control, Foreground, Incarnation};
-use driver::Order;
-use outbox::{Outbox, Typed};
+use outbox::Outbox;
 use terminal::Terminal;
-
-/// Bytes that go to the driver at once.
-const WRITE_PIECE: usize = 16 << 10;
-/// Pieces that may wait for the driver.
-const WRITE_QUEUE: usize = 1;
-/// How long input is waited for to be taken.
-const WRITE_DEADLINE: Duration = Duration::from_secs(5);
+use write::Writer;
 
 /// A handle to a session; clones are the same session.
 #[derive(Clone)]
@@ -90,8 +87,11 @@ struct Shared {
     left_over: Notify,
     progress: watch::Sender<u64>,
     news: watch::Sender<u64>,
-    orders: mpsc::Sender<Order>,
+    /// Tells the driver to close the terminal.
+    closing: Notify,
     control: Control,
+    /// Held by whoever types until the text is in the terminal; before the other locks.
+    typing: Arc<tokio::sync::Mutex<()>>,
     /// Held by the `talk` that may type: where the system said the shell was when the last one ended.
     turn: tokio::sync::Mutex<Option<PathBuf>>,
     /// When the child was found dead.
@@ -102,6 +102,8 @@ struct Shared {
     is_being_killed: AtomicBool,
     /// What a child that ended by itself left behind, once that is known.
     left_behind: watch::Sender<Option<Vec<Incarnation>>>,
+    /// What it holds of the server's memory.
+    share: OnceLock<memory::Share>,
 }
 
 impl Shared {
@@ -147,15 +149,6 @@ pub struct Info {
     pub owner: Owner,
     /// The command that is running.
     pub running: Option<(CommandId, String)>,
-}
-
-/// Who types.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Writer {
-    /// `talk` itself, which knows what it does.
-    Talk,
-    /// Anybody else.
-    Other,
 }
 
 impl Session {
@@ -215,54 +208,6 @@ impl Session {
         Arc::clone(&self.shared.lock().redactor)
     }
 
-    /// Types bytes. Comes back when the child's terminal has them all.
-    pub async fn write(&self, bytes: &[u8]) -> Result<usize> {
-        self.write_as(Writer::Other, bytes).await
-    }
-
-    async fn write_as(&self, writer: Writer, bytes: &[u8]) -> Result<usize> {
-        if let Some(exit) = self.exit() {
-            return Err(self.exited(exit, None));
-        }
-        self.note_hidden(writer);
-        self.record_input(bytes);
-        if writer == Writer::Other {
-            let control = &self.shared.control;
-            let group = control.foreground_group();
-            let may_wait = control.is_canonical() || group == Some(control.pid());
-            // A password is no command, and is not kept.
-            let group = group.filter(|_| !self.hides_input());
-            self.shared.lock().on_typed(bytes, may_wait, group);
-        }
-        let all = async {
-            for piece in bytes.chunks(WRITE_PIECE) {
-                let typed = self.shared.outbox().type_now(piece, |bytes| self.shared.control.try_write(bytes));
-                let written = match typed {
-                    Typed::Written => continue,
-                    Typed::Begun(written) => {
-                        self.shared.left_over.notify_one();
-                        written
-                    }
-                    Typed::NotNow => {
-                        let (done, written) = oneshot::channel();
-                        let order = Order::Write { bytes: piece.to_vec(), done };
-                        self.shared.orders.send(order).await.map_err(|_| "the session has ended".to_owned())?;
-                        written
-                    }
-                };
-                match written.await {
-                    Ok(Ok(())) => {}
-                    Ok(Err(error)) => return Err(error.to_string()),
-                    Err(_) => return Err("the session has ended".to_owned()),
-                }
-            }
-            Ok(bytes.len())
-        };
-        let outcome = tokio::time::timeout(WRITE_DEADLINE, all).await;
-        let outcome = outcome.unwrap_or_else(|_| Err("it does not read its input".to_owned()));
-        outcome.map_err(|problem| Error::Write { session: self.id().clone(), problem })
-    }
-
     /// The error for a session whose program has ended.
     fn exited(&self, exit: ExitInfo, command: Option<(CommandId, String)>) -> Error {
         let (command, partial_output) = command.unzip();
@@ -275,6 +220,8 @@ impl Session {
             return Err(self.exited(exit, None));
         }
         self.shared.lock().resize(size);
+        self.shared.count_memory();
+        memory::release_soon();
         self.shared.publish(false);
         let problem = |error: std::io::Error| Error::Resize { session: self.id().clone(), problem: error.to_string() };
         self.shared.control.resize(size).map_err(problem)

@@ -27,6 +27,8 @@ const START_PATIENCE: Duration = Duration::from_secs(15);
 const STARTING: Duration = Duration::from_secs(1);
 /// How long a program that reads before the first prompt is silent until it counts as one that asks for something.
 const ASKING: Duration = Duration::from_millis(250);
+/// How long a shell is waited for at least, whatever the caller's time.
+const MOMENT: Duration = Duration::from_millis(400);
 /// How long a prompt may take to come back after a command.
 const PROMPT_PATIENCE: Duration = Duration::from_secs(3);
 /// How long the terminal may be in the hands of something that is just beginning or ending.
@@ -81,7 +83,7 @@ impl Session {
         let mut progress = self.shared.progress.subscribe();
         let mut began = Instant::now();
         // A shell that is about to read is worth a moment, also for a caller who does not want to wait.
-        let deadline = deadline.max(began + START_PATIENCE);
+        let deadline = deadline.max(began + MOMENT);
         let (mut is_settled, mut is_cleared) = (false, false);
         let mut is_starting = self.is_starting();
         loop {
@@ -181,7 +183,7 @@ impl Session {
                 shell.has_typed_ahead = true;
             }
         }
-        self.write_as(Writer::Talk, INTERRUPT).await.map(drop)
+        self.write_as(Writer::Talk, INTERRUPT, None).await.map(drop)
     }
 
     /// Takes back what somebody left unfinished in a shell that marks nothing.
@@ -193,7 +195,7 @@ impl Session {
             terminal.foreign = ForeignLines::default();
             terminal.typed = TypedText::None;
         }
-        self.write_as(Writer::Talk, INTERRUPT).await?;
+        self.write_as(Writer::Talk, INTERRUPT, None).await?;
         // The system shows the key at once; the prompt follows.
         let dropped = async {
             while self.shared.lock().last_output <= began && progress.changed().await.is_ok() {}

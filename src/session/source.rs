@@ -41,6 +41,11 @@ pub trait Source: Send + Sync {
     /// Reads rendered text, and says where the window stands.
     async fn view(&self, request: &Request) -> Result<View>;
 
+    /// The same for a caller that waits this long at most.
+    async fn view_within(&self, request: &Request, _timeout: Duration) -> Result<View> {
+        self.view(request).await
+    }
+
     /// The newest raw output, secrets masked; waits while there is none.
     async fn read_raw(&self, max_bytes: usize, timeout: Duration) -> Result<String>;
 

@@ -5,19 +5,19 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use kpty_emulator::Size;
 use tempfile::TempDir;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, watch};
 
 use super::driver;
 use super::evidence::{MarkedShell, Phase};
 use super::integration::{self, IntegratedShell, Launch};
 use super::record::Tapped;
 use super::terminal::Terminal;
-use super::{Session, Shared, WRITE_QUEUE};
+use super::{Session, Shared};
 use crate::error::{Error, Result};
 use crate::guard::Redactor;
 use crate::ids::{SessionId, random_hex};
@@ -124,7 +124,6 @@ impl Session {
             program.zip(secret).map(|(program, secret)| MarkedShell::new(program, spawned_args.clone(), secret));
         let mut terminal = Terminal::new(new.size, new.ring_bytes, shell, redactor);
         terminal.tapped = tap.map(Tapped::new);
-        let (orders, inbox) = mpsc::channel(WRITE_QUEUE);
         let shared = Arc::new(Shared {
             id: SessionId::random(),
             shell: new.shell,
@@ -137,15 +136,17 @@ impl Session {
             left_over: Notify::new(),
             progress: watch::Sender::new(0),
             news: watch::Sender::new(0),
-            orders,
+            closing: Notify::new(),
             control: pty.control(),
+            typing: Arc::default(),
             turn: tokio::sync::Mutex::default(),
             ended: Mutex::new(None),
             typed_hidden: Mutex::new(None),
             is_being_killed: AtomicBool::new(false),
             left_behind: watch::Sender::new(None),
+            share: OnceLock::new(),
         });
-        tokio::spawn(driver::drive(pty, child, Arc::clone(&shared), inbox));
+        tokio::spawn(driver::drive(pty, child, Arc::clone(&shared)));
         if let Some(folder) = folder {
             tokio::spawn(remove_after_first_prompt(folder, Arc::clone(&shared)));
         }

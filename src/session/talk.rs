@@ -15,6 +15,7 @@ use super::dropped::{DroppedLine, Looks};
 use super::evidence::{MarkedShell, Phase};
 use super::foreign::ForeignLines;
 use super::integration::{INTERRUPT, IntegratedShell};
+use super::memory::release_soon;
 use super::output::Output;
 use super::ready::Ground;
 use super::sentinel::{Form, Sentinel};
@@ -25,6 +26,10 @@ use crate::ids::{CommandId, random_hex};
 use crate::pty;
 use crate::runtime::{Finishing, sleep_until};
 
+/// What an answer may take beyond the time that its caller gave: for an interrupted command to end, and the like.
+const GRACE: Duration = Duration::from_millis(400);
+/// How long typing may take at least, also for a caller who does not want to wait.
+const LEAST_TYPING: Duration = Duration::from_millis(100);
 /// How long a cancelled command may take to end.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
 /// How long a shell may take from the end of a command to its word where it is.
@@ -32,9 +37,6 @@ const DIRECTORY_PATIENCE: Duration = Duration::from_millis(500);
 /// How long the line of a sentinel whose mark was seen is waited for. A line editor that draws its prompt anew while the
 /// window changes can wipe it out before it was looked at.
 const SENTINEL_PATIENCE: Duration = Duration::from_millis(300);
-/// How often, and after which pause, a shell that has drawn its prompt is looked at until it reads.
-const DEPTH_LOOKS: usize = 20;
-const DEPTH_PAUSE: Duration = Duration::from_millis(1);
 /// Ctrl-U, which empties a line, in a line editor and in the system's own.
 const CLEAR: &[u8] = b"\x15";
 /// The same in zsh, which may have several lines there.
@@ -43,6 +45,8 @@ const CLEAR_BUFFER: &[u8] = b"\x18\x0b\x15";
 const LEAVE_AND_CLEAR: &[u8] = b"\x07\x05\x15";
 /// Characters of what an unfinished command printed.
 const PARTIAL_CHARS: usize = 20_000;
+/// Bytes of output that are copied several times on the way to an answer: what that leaves behind is worth giving back.
+const LONG_OUTPUT: usize = 1 << 20;
 /// Characters of raw output in an answer, unless all of it is asked for.
 const RAW_TAIL: usize = 4_000;
 
@@ -108,10 +112,9 @@ impl Session {
         };
         let sentinel = Sentinel::new(request.sentinel.as_deref(), &random_hex())
             .map_err(|problem| Error::invalid("sentinel", problem))?;
-        let was_starting = self.is_starting();
         let mut ground = self.ready(deadline).await?;
         if let Ground::Shell { typed_to: Some(TypedTo { group, pid: None, .. }), .. } = &ground
-            && self.learn_dialect(&ground, *group).await?
+            && self.learn_dialect(&ground, *group, deadline + GRACE).await?
         {
             ground = self.ready(deadline).await?;
         }
@@ -124,53 +127,36 @@ impl Session {
         if matches!(ground, Ground::Prompt) {
             self.learn_prompt_depth().await;
         }
-        // The time is for the command, not for the start of its shell.
-        let deadline = if was_starting { Instant::now() + request.timeout } else { deadline };
         let mut news = self.shared.news.subscribe();
         let mut progress = self.shared.progress.subscribe();
-        let id = self.hand_over(&request, &ground, &sentinel).await?;
+        let id = self.hand_over(&request, &ground, &sentinel, deadline).await?;
         let unattended = Unattended::new(self, id);
         let waiters = (&mut news, &mut progress);
         match self.until_end(id, &ground, deadline, waiters).await {
             Waited::Ended => {
                 unattended.disarm();
                 if self.has_moved_from(&mut last_directory) {
-                    self.until_told_where(&mut news).await;
+                    self.until_told_where(&mut news, deadline + GRACE).await;
                 }
                 self.answer(id, sentinel.token(), request.all_raw)
             }
             Waited::Incomplete => {
-                let cancelled = self.cancel_incomplete(id, &mut news).await;
+                let cancelled = self.cancel_incomplete(id, deadline + GRACE, &mut news).await;
                 unattended.disarm();
                 Err(cancelled)
             }
-            Waited::TimedOut => Err(self.time_out(id, &request, &mut news).await),
-        }
-    }
-
-    /// Notes, once, how deep the calls of a marked shell are when it reads a command: a builtin that asks something with
-    /// the same line editor reads at another depth.
-    async fn learn_prompt_depth(&self) {
-        let is_known =
-            |session: &Self| session.shared.lock().shell.as_ref().is_none_or(|shell| shell.prompt_depth.is_some());
-        for _ in 0..DEPTH_LOOKS {
-            if is_known(self) {
-                return;
-            }
-            let pid = self.shared.control.pid();
-            if !matches!(pty::waits_for(pid), None | Some(pty::Waiting::Nothing)) {
-                let depth = pty::call_depth(pid);
-                if let Some(shell) = &mut self.shared.lock().shell {
-                    shell.prompt_depth = depth;
-                }
-                return;
-            }
-            tokio::time::sleep(DEPTH_PAUSE).await;
+            Waited::TimedOut => Err(self.time_out(id, &request, deadline + GRACE, &mut news).await),
         }
     }
 
     /// Notes the command and types it.
-    async fn hand_over(&self, request: &TalkRequest, ground: &Ground, sentinel: &Sentinel) -> Result<CommandId> {
+    async fn hand_over(
+        &self,
+        request: &TalkRequest,
+        ground: &Ground,
+        sentinel: &Sentinel,
+        deadline: Instant,
+    ) -> Result<CommandId> {
         let command = request.command.trim_end_matches(['\n', '\r']);
         let cwd = self.directory().map(|path| path.display().to_string());
         let modes = self.shared.control.line_modes();
@@ -228,7 +214,8 @@ impl Session {
         };
         // A command that was noted must be typed.
         let session = self.clone();
-        Finishing::new(async move { session.type_command(id, &bytes).await }).await?;
+        let until = (deadline + GRACE).max(Instant::now() + LEAST_TYPING);
+        Finishing::new(async move { session.type_command(id, &bytes, until).await }).await?;
         Ok(id)
     }
 
@@ -265,8 +252,8 @@ impl Session {
     }
 
     /// Types what belongs to a command, or forgets the command.
-    async fn type_command(&self, id: CommandId, bytes: &[u8]) -> Result<()> {
-        let Err(error) = self.write_as(Writer::Talk, bytes).await else { return Ok(()) };
+    async fn type_command(&self, id: CommandId, bytes: &[u8], until: Instant) -> Result<()> {
+        let Err(error) = self.write_as(Writer::Talk, bytes, Some(until)).await else { return Ok(()) };
         let mut terminal = self.shared.lock();
         if terminal.exit.is_none() {
             terminal.commands.forget_last(id);
@@ -348,11 +335,12 @@ impl Session {
     }
 
     /// A marked shell tells where it is before its next prompt; one that has moved is given a moment to do so.
-    async fn until_told_where(&self, news: &mut watch::Receiver<u64>) {
+    async fn until_told_where(&self, news: &mut watch::Receiver<u64>, until: Instant) {
         let is_on_its_way = || self.shared.lock().shell.as_ref().is_some_and(|shell| shell.phase == Phase::Ended);
         let told = async { while is_on_its_way() && news.changed().await.is_ok() {} };
         // Without its word the last one holds.
-        let _ = tokio::time::timeout(DIRECTORY_PATIENCE, told).await;
+        let until = until.min(Instant::now() + DIRECTORY_PATIENCE);
+        let _ = tokio::time::timeout_at(until.into(), told).await;
     }
 
     /// The command has ended, also if it was interrupted and its shell told nobody.
@@ -411,6 +399,9 @@ impl Session {
         let (cwd, logical_cwd) = self.directory_after(id);
         let mut terminal = self.shared.lock();
         let output = terminal.output_of(id, usize::MAX).unwrap_or_default();
+        if output.text.len() > LONG_OUTPUT {
+            release_soon();
+        }
         let Some(command) = terminal.commands.get_mut(id) else {
             return Err(Error::invalid("command_id", format!("{id} is not known any more")));
         };
@@ -444,7 +435,12 @@ impl Session {
     }
 
     /// Takes a command back that the shell found unfinished.
-    pub(super) async fn cancel_incomplete(&self, id: CommandId, news: &mut watch::Receiver<u64>) -> Error {
+    pub(super) async fn cancel_incomplete(
+        &self,
+        id: CommandId,
+        until: Instant,
+        news: &mut watch::Receiver<u64>,
+    ) -> Error {
         let partial_output = self.shared.lock().output_before_continuation(id, PARTIAL_CHARS);
         let ways = self.shared.lock().shell.as_ref().map_or(&[] as &[_], |shell| shell.program.cancelling());
         for keys in ways {
@@ -454,9 +450,10 @@ impl Session {
                 shell.phase = Phase::Submitted;
             }
             // A session that ended meanwhile needs no cancelling.
-            let _ = self.write_as(Writer::Talk, keys).await;
+            let _ = self.write_as(Writer::Talk, keys, Some(until)).await;
             let over = async { while !self.is_over(id) && news.changed().await.is_ok() {} };
-            if tokio::time::timeout(CANCEL_PATIENCE, over).await.is_ok() {
+            let patience = until.min(Instant::now() + CANCEL_PATIENCE);
+            if tokio::time::timeout_at(patience.into(), over).await.is_ok() {
                 break;
             }
         }
@@ -492,18 +489,24 @@ impl Session {
     }
 
     /// The time is over; the command goes on, or is interrupted.
-    async fn time_out(&self, id: CommandId, request: &TalkRequest, news: &mut watch::Receiver<u64>) -> Error {
+    async fn time_out(
+        &self,
+        id: CommandId,
+        request: &TalkRequest,
+        until: Instant,
+        news: &mut watch::Receiver<u64>,
+    ) -> Error {
         let interrupted = request.on_timeout == OnTimeout::Interrupt;
         if interrupted {
             // Its failure is told by what follows: the command is still there.
-            let _ = self.write(INTERRUPT).await;
+            let _ = self.write_as(Writer::Other, INTERRUPT, Some(until)).await;
             let ended = async {
                 tokio::select! {
                     () = self.until(id, news, |command| command.end.is_some()) => {}
                     () = self.attend(id, Turn::Held) => {}
                 }
             };
-            let _ = tokio::time::timeout(CANCEL_PATIENCE, ended).await;
+            let _ = tokio::time::timeout_at(until.into(), ended).await;
         }
         let foreground = self.foreground().and_then(|foreground| foreground.program).map(|program| program.name);
         let screen = self.read(&Request::new(Mode::Viewport)).text.trim_end().to_owned();

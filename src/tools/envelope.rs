@@ -197,6 +197,7 @@ fn details(error: &Error) -> Value {
         }),
         Error::Spawn { shell, cwd, .. } => json!({ "shell": shell, "cwd": cwd.display().to_string() }),
         Error::LimitReached { limit } => json!({ "limit": limit }),
+        Error::MemoryLimit { limit } => json!({ "limit_bytes": limit }),
         Error::Exited(exited) => exited_details(exited),
         Error::Write { session, .. } | Error::Resize { session, .. } => json!({ "session_id": session.as_str() }),
         Error::Kill { session, survivors } => json!({ "session_id": session.as_str(), "survivors": survivors }),

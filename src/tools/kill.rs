@@ -24,6 +24,9 @@ pub(super) struct Answer {
     was_dead: bool,
     /// Processes that were ended besides the session's own program.
     others: usize,
+    /// Processes that left the session before, and live on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    survivors_elsewhere: Vec<u32>,
 }
 
 impl Request {
@@ -43,10 +46,19 @@ impl Request {
     pub(super) async fn run(self, registry: &Registry) -> Result<Answer> {
         let report = registry.kill(&self.session).await?;
         let id = self.session.id();
-        let message = match report.was_dead {
+        let mut message = match report.was_dead {
             true => format!("Session {id} had ended already"),
             false => format!("Session {id} terminated"),
         };
-        Ok(Answer { message, exit: report.exit.into(), was_dead: report.was_dead, others: report.others })
+        if !report.strayed.is_empty() {
+            message.push_str(". Processes that it had started in sessions of their own live on");
+        }
+        Ok(Answer {
+            message,
+            exit: report.exit.into(),
+            was_dead: report.was_dead,
+            others: report.others,
+            survivors_elsewhere: report.strayed,
+        })
     }
 }

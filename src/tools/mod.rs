@@ -151,11 +151,11 @@ impl Deref for Tools {
 impl Tools {
     /// Actions over an empty table of sessions.
     pub fn new(config: Config) -> Self {
-        let Config { max_sessions, spawns_at_once, keep_dead, .. } = config;
+        let Config { max_sessions, spawns_at_once, keep_dead, memory_limit, .. } = config;
         let identity = &config.identity;
         let is_leader = identity.is_leader || identity.role == Some(Role::Leader);
         let own_leader = identity.agent_id.clone().filter(|_| is_leader);
-        let setup = Setup { allow_bridge: config.allow_bridge.clone(), own_leader, ..Setup::default() };
+        let setup = Setup { allow_bridge: config.allow_bridge.clone(), own_leader, memory_limit, ..Setup::default() };
         let registry = Registry::with(Bounds { max_sessions, spawns_at_once, keep_dead }, setup);
         let redactor = audit::own_redactor(&config);
         let bridges = Bridges::new(Arc::clone(&redactor));
@@ -276,7 +276,7 @@ impl Tools {
             "commands" => Box::pin(commands::Request::read(params, self)?.run()).await,
             "evidence" => Box::pin(evidence::Request::read(params, self, caller)?.run()).await,
             "record" => fields(&Box::pin(record::Request::read(params, self)?.run()).await?),
-            "resize" => fields(&resize::Request::read(params, self)?.run()?),
+            "resize" => fields(&resize::Request::read(params, self)?.run(self)?),
             "kill" => fields(&Box::pin(kill::Request::read(params, self)?.run(&self.registry)).await?),
             "resolve" => fields(&Box::pin(resolve::Request::read(params, self)?.run(&self.registry)).await?),
             "send_line_to_agent" => Box::pin(send_line_to_agent::Request::read(params, self)?.run(self)).await,

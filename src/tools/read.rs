@@ -54,7 +54,7 @@ impl Request {
             Some(mode) => {
                 self.session.first_output(self.timeout).await;
                 let request = ScreenRead { max_lines: Some(TAIL_LINES), ..ScreenRead::new(mode) };
-                self.session.view(&request).await?.answer.text
+                self.session.view_within(&request, self.timeout).await?.answer.text
             }
         };
         Ok(Answer { bytes_read: output.len(), output, session_alive: self.session.exit().is_none() })

@@ -29,7 +29,10 @@ impl Request {
         Ok(Self { session, size: Size::new(cols as u16, rows as u16)? })
     }
 
-    pub(super) fn run(self) -> Result<Answer> {
+    pub(super) fn run(self, tools: &Tools) -> Result<Answer> {
+        if let Ok(session) = tools.registry.get(self.session.id()) {
+            tools.registry.room_for_window(&session, self.size)?;
+        }
         self.session.resize(self.size)?;
         Ok(Answer { cols: self.size.cols(), rows: self.size.rows() })
     }

@@ -5,9 +5,13 @@ mod delta;
 mod idle;
 mod kill;
 mod many;
+mod memory;
+mod promise;
 mod queries;
 mod random;
+mod slices;
 mod turns;
+mod writes;
 
 use std::time::Duration;
 

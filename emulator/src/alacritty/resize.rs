@@ -5,6 +5,7 @@ use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::cell::{Cell, Flags};
 
 use super::machine::{Machine, TermSize};
+use crate::screen::Buffer;
 use crate::size::Size;
 
 /// Cells, of 24 bytes, that narrowing a window may allocate in one go.
@@ -69,6 +70,26 @@ impl Machine {
         self.restart_occupancy();
         self.drain_if_full();
         self.back_to_active();
+        self.drop_spare_rows();
+    }
+
+    /// The engine keeps up to a thousand rows that it no longer shows, on each screen and in the width that they had, and
+    /// allocates as many for one row more. After a large window that is tens of megabytes.
+    fn drop_spare_rows(&mut self) {
+        self.term.grid_mut().truncate();
+        match self.buffer() {
+            Buffer::Alternate => {
+                self.look_at_main();
+                self.term.grid_mut().truncate();
+                self.back_to_active();
+            }
+            // What is on the hidden screen does not matter: it is empty when it is shown.
+            Buffer::Main => {
+                self.term.swap_alt();
+                self.term.grid_mut().truncate();
+                self.term.swap_alt();
+            }
+        }
     }
 
     /// A wide character has no place in a terminal of one column: the engine would try for ever.

@@ -122,3 +122,32 @@ fn a_large_screen_is_narrowed_in_proportion() {
     let lines = emulator.read(&Request::new(Mode::Full), None);
     assert_eq!(lines.text.matches('y').count(), 500_000, "nothing is lost on the way");
 }
+
+#[test]
+fn a_history_is_shortened_from_its_beginning() {
+    let mut emulator = terminal(80, 10);
+    for line in 0..9_000 {
+        feed(&mut emulator, format!("{line:060}\r\n"));
+    }
+    let before = emulator.memory();
+    assert!(before.history > 480 << 10 && before.total > before.history, "{before:?}");
+    emulator.shorten_history(128 << 10);
+    let after = emulator.memory();
+    assert!(after.history <= 128 << 10 && after.total < before.total, "{after:?}");
+    let answer = emulator.read(&Request::new(Mode::Tail), None);
+    assert!(answer.text.ends_with(&format!("{:060}", 8_999)), "the newest lines stay");
+    assert!(answer.oldest_line > 1_000 && answer.oldest_line < 9_000, "{}", answer.oldest_line);
+    feed(&mut emulator, "more\r\n");
+    assert!(emulator.memory().history <= 132 << 10, "it grows again from there");
+}
+
+#[test]
+fn the_estimate_of_memory_follows_the_size() {
+    let mut emulator = terminal(80, 24);
+    let small = emulator.memory().total;
+    emulator.resize(crate::support::size(2_000, 1_000));
+    let large = emulator.memory().total;
+    assert!(large >= kpty_emulator::Emulator::memory_of_size(crate::support::size(2_000, 1_000)), "{large}");
+    emulator.resize(crate::support::size(80, 24));
+    assert!(emulator.memory().total <= small + (3 << 20), "{}", emulator.memory().total);
+}

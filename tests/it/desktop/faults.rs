@@ -155,3 +155,42 @@ async fn connections_are_used_again() {
     assert!(fake.connections() < 5, "{} connections", fake.connections());
     rig.end().await;
 }
+
+/// A bridge that takes every question and never answers: what the caller was promised holds all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_call_outlasts_its_timeout_by_more_than_half_a_second() {
+    let (rig, fake) = rig();
+    for path in ["/pty/buffer", "/pty/write", "/pty/read", "/pty/talk", "/pty/command"] {
+        fake.answers(path, "bad", Manner::Hang);
+    }
+    for path in ["/health", "/pty/list"] {
+        fake.answers(path, "", Manner::Hang);
+    }
+    let given = Duration::from_millis(1_000);
+    let timed = |mut call: Value| {
+        call["session_id"] = json!("bad");
+        call["timeout_ms"] = json!(given.as_millis() as u64);
+        let rig = &rig;
+        async move {
+            let began = Instant::now();
+            let body = rig.fails(call.clone(), TIMEOUT).await;
+            let took = began.elapsed();
+            assert!(took < given + Duration::from_millis(500), "{call} took {took:?}: {body}");
+        }
+    };
+    for call in [
+        json!({ "action": "talk", "command": "true" }),
+        json!({ "action": "talk", "command": "true", "on_timeout": "interrupt" }),
+        json!({ "action": "wait", "text": "x" }),
+        json!({ "action": "wait", "exit": true }),
+        json!({ "action": "wait", "prompt": true }),
+        json!({ "action": "read" }),
+        json!({ "action": "read", "mode": "viewport" }),
+    ] {
+        timed(call).await;
+    }
+    // Several at once do not wait for one another's looks.
+    let wait = || timed(json!({ "action": "wait", "text": "x" }));
+    tokio::join!(wait(), wait(), wait(), wait());
+    rig.end().await;
+}

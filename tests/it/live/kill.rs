@@ -188,3 +188,31 @@ async fn a_dead_session_stays_readable_for_its_time() {
     exited.fails("read", json!({}), ErrorCode::PtySessionNotFound).await;
     rig.end().await;
 }
+
+/// Daemons are not of the session any more, and are not ended; but whoever kills it is told that they are there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn processes_that_left_the_session_are_named() {
+    let rig = Rig::with(Config::default());
+    for (command, count) in
+        [("sh -c 'setsid sleep 1000 & wait' & sleep 1000 &", 1), ("setsid sleep 1000 &", 1), ("true", 0)]
+    {
+        let shell = rig.create(json!({})).await;
+        shell.talk(command).await;
+        // It leaves in its own time.
+        let pid =
+            shell.call("list", json!({})).await["sessions"].as_array().expect("a list").last().expect("one")["pid"]
+                .as_u64()
+                .expect("a pid") as u32;
+        eventually("the process", || kpty::pty::ProcessTable::read().strayed(pid).len() == count).await;
+        let killed = shell.call("kill", json!({})).await;
+        let strayed: Vec<u64> =
+            killed["survivors_elsewhere"].as_array().into_iter().flatten().filter_map(|pid| pid.as_u64()).collect();
+        assert_eq!(strayed.len(), count, "{command}: {killed}");
+        for pid in strayed {
+            let name = fs::read_to_string(format!("/proc/{pid}/comm")).expect("it lives");
+            assert_eq!(name.trim(), "sleep", "{command}");
+            kpty::pty::Control::signal_process(pid as u32, kpty::pty::Signal::Kill);
+        }
+    }
+    rig.end().await;
+}

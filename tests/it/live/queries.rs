@@ -34,7 +34,7 @@ async fn a_program_that_asks_is_answered_in_order() {
     rig.end().await;
 }
 
-fn resident_kib(pid: u32) -> u64 {
+pub(super) fn resident_kib(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the process runs");
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a size");
     line.split_whitespace().nth(1).and_then(|size| size.parse().ok()).expect("a number")
