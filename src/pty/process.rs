@@ -238,6 +238,27 @@ pub(super) fn all() -> impl Iterator<Item = Membership> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter_map(membership)
 }
 
+/// The living processes of a group.
+pub fn group_members(group: u32) -> Vec<u32> {
+    all().filter(|process| process.group == group && !process.is_zombie).map(|process| process.pid).collect()
+}
+
+/// Bytes that wait in the terminal that a process has as its input.
+#[cfg(target_os = "linux")]
+pub(super) fn unread_input(pid: u32) -> Option<u64> {
+    use std::io::IsTerminal as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let flags = rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::NONBLOCK;
+    let mut options = std::fs::OpenOptions::new();
+    let terminal = options.read(true).custom_flags(flags.bits() as i32).open(format!("/proc/{pid}/fd/0")).ok()?;
+    terminal.is_terminal().then(|| rustix::io::ioctl_fionread(&terminal).ok())?
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+pub(super) fn unread_input(_pid: u32) -> Option<u64> {
+    None
+}
+
 /// The name of the file that a process runs; also where that file has been replaced since.
 pub fn executable_name(pid: u32) -> Option<String> {
     let path = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;

@@ -48,6 +48,8 @@ pub(super) struct MarkedShell {
     accepted: Option<Point>,
     /// Where the prompt ended.
     prompt: Option<Point>,
+    /// Where its continuation prompt began, while it reads the rest of a command.
+    continued: Option<Point>,
     /// Somebody typed a line since the last `talk` began; it may still wait to be run.
     pub(super) has_typed_ahead: bool,
     /// The status that the last command left.
@@ -172,6 +174,7 @@ impl Terminal {
             // Somebody else has left an unfinished command: it is taken back like any other text on the line.
             (ShellEvent::Continuation, Phase::Submitted | Phase::Prompt) if shell.pending.is_none() => {
                 shell.phase = Phase::Prompt;
+                shell.continued = Some(edge.point);
                 self.typed = TypedText::Edited;
             }
             (ShellEvent::Continuation, phase) => {
@@ -513,6 +516,7 @@ impl MarkedShell {
             proposal: None,
             accepted: None,
             prompt: None,
+            continued: None,
             has_typed_ahead: false,
             last_status: None,
             has_read_files: false,
@@ -531,7 +535,17 @@ impl MarkedShell {
 
     fn come_to_prompt(&mut self, point: Point) {
         self.phase = Phase::Prompt;
-        self.prompt = Some(point);
+        (self.prompt, self.continued) = (Some(point), None);
+    }
+
+    /// Where its prompt ended.
+    pub(super) fn prompt_end(&self) -> Option<Place> {
+        self.prompt.map(|point| point.place)
+    }
+
+    /// Where its continuation prompt began, while it reads the rest of a command.
+    pub(super) fn continued_at(&self) -> Option<Place> {
+        self.continued.map(|point| point.place)
     }
 }
 

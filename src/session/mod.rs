@@ -22,6 +22,7 @@ pub(crate) mod output;
 mod proposal;
 mod ready;
 mod record;
+mod rendered;
 mod ring;
 pub mod search;
 pub mod sentinel;
@@ -48,11 +49,13 @@ pub use kill::{KillReport, kill_all, kill_now};
 pub use masked::MaskedScreen;
 pub use output::Output;
 pub use record::WholeOutput;
+pub use rendered::{Rendered, line_readings};
 pub use spawn::{Integration, NewSession, knowing_environment};
 pub use view::{Moment, View};
 
 use crate::error::{Error, Exited, Result};
 use crate::guard::Redactor;
+use crate::guard::pending::PendingLine;
 use crate::ids::{CommandId, SessionId};
 use crate::model::{ExitInfo, Owner};
 use crate::pty::{Control, Foreground, Incarnation};
@@ -66,6 +69,9 @@ const WRITE_PIECE: usize = 16 << 10;
 const WRITE_QUEUE: usize = 1;
 /// How long input is waited for to be taken.
 const WRITE_DEADLINE: Duration = Duration::from_secs(5);
+
+/// The right to type into a session, and what stands in its line editor as far as keys tell.
+pub type InputTurn = tokio::sync::Mutex<PendingLine>;
 
 /// A handle to a session; clones are the same session.
 #[derive(Clone)]
@@ -92,6 +98,9 @@ struct Shared {
     control: Control,
     /// Held by the `talk` that may type: where the system said the shell was when the last one ended.
     turn: tokio::sync::Mutex<Option<PathBuf>>,
+    /// Held by whoever types, from the question whether that is allowed to the last byte. Taken after `turn`, and before the
+    /// short locks.
+    input: Arc<InputTurn>,
     /// When the child was found dead.
     ended: Mutex<Option<Instant>>,
     /// When something was last typed that the terminal did not show.

@@ -470,7 +470,10 @@ impl Reached {
 
 /// The shell that gets what is typed: the program itself, or one behind it; the process is unknown of a shell elsewhere.
 /// Else the reason why nothing may be typed.
-fn answering_shell(program: &Program, canonical: bool) -> std::result::Result<(Form, Option<Program>), String> {
+pub(super) fn answering_shell(
+    program: &Program,
+    canonical: bool,
+) -> std::result::Result<(Form, Option<Program>), String> {
     let program = &named_by_file(program.clone());
     if let Some(form) = interactive_shell(program) {
         return Ok((form, Some(program.clone())));

@@ -4,6 +4,7 @@
 //! typed at is found in `ready.rs`; what counts as an end is decided in `terminal.rs`, which sees every byte.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kpty_emulator::{Buffer, Mode, Request};
@@ -117,7 +118,7 @@ impl Session {
         let deadline = if was_starting { Instant::now() + request.timeout } else { deadline };
         let mut news = self.shared.news.subscribe();
         let mut progress = self.shared.progress.subscribe();
-        let id = self.hand_over(&request, &ground, &sentinel).await?;
+        let id = self.hand_over(&request, &ground, &sentinel, deadline).await?;
         let waiters = (&mut news, &mut progress);
         match self.until_end(id, &ground, deadline, waiters).await {
             Waited::Ended => {
@@ -132,7 +133,19 @@ impl Session {
     }
 
     /// Notes the command and types it.
-    async fn hand_over(&self, request: &TalkRequest, ground: &Ground, sentinel: &Sentinel) -> Result<CommandId> {
+    async fn hand_over(
+        &self,
+        request: &TalkRequest,
+        ground: &Ground,
+        sentinel: &Sentinel,
+        deadline: Instant,
+    ) -> Result<CommandId> {
+        // Nobody else types between the look at the line and the last byte.
+        let input = Arc::clone(&self.shared.input).lock_owned();
+        let Ok(mut line) = tokio::time::timeout_at(deadline.into(), input).await else {
+            return Err(self.busy("Somebody is typing into this session", None));
+        };
+        let has_line = !line.is_empty() || line.is_unknown();
         let command = request.command.trim_end_matches(['\n', '\r']);
         let cwd = self.directory().map(|path| path.display().to_string());
         let modes = self.shared.control.line_modes();
@@ -174,7 +187,7 @@ impl Session {
                 command.named.clone_from(&request.sentinel);
             }
             let mut bytes = Vec::new();
-            if terminal.typed != TypedText::None {
+            if has_line || terminal.typed != TypedText::None {
                 bytes.extend(self.clearing(&terminal, ground));
             }
             bytes.extend(text);
@@ -187,8 +200,14 @@ impl Session {
             (id, bytes)
         };
         // A command that was noted must be typed.
+        line.clear();
         let session = self.clone();
-        Finishing::new(async move { session.type_command(id, &bytes).await }).await?;
+        let typing = async move {
+            let typed = session.type_command(id, &bytes).await;
+            drop(line);
+            typed
+        };
+        Finishing::new(typing).await?;
         Ok(id)
     }
 
