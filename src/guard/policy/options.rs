@@ -5,7 +5,7 @@
 use super::wrappers::Inner;
 
 /// Programs, and their options whose value is run. A value follows as a word of its own or behind an equals sign.
-const OPTIONS: [(&[&str], &[&str]); 10] = [
+const OPTIONS: [(&[&str], &[&str]); 9] = [
     (&["tar", "gtar", "bsdtar"], &["--to-command", "--use-compress-program", "-I", "--info-script", "-F"]),
     (&["zip"], &["-TT", "--unzip-command"]),
     (&["rsync"], &["-e", "--rsh", "--rsync-path"]),
@@ -14,7 +14,6 @@ const OPTIONS: [(&[&str], &[&str]); 10] = [
     (&["sort", "gsort"], &["--compress-program"]),
     (&["tcpdump"], &["-z"]),
     (&["scp", "sftp"], &["-S"]),
-    (&["fish"], &["-C", "--init-command"]),
     (&["git"], &["--upload-pack", "--receive-pack", "--extcmd"]),
 ];
 
