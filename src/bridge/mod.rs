@@ -261,7 +261,7 @@ impl Source for Desktop {
         is_unknown && self.lock().at_prompt != Some(false)
     }
 
-    async fn rendered_line(&self, _expected: Option<&str>, _typed_at: Option<Instant>) -> Rendered {
+    async fn rendered_line(&self, _expected: Option<&str>) -> Rendered {
         self.line_there().await
     }
 

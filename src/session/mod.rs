@@ -233,6 +233,7 @@ impl Session {
         }
         self.note_hidden(writer);
         self.record_input(bytes);
+        self.shared.lock().last_typed = Instant::now();
         if writer == Writer::Other {
             let control = &self.shared.control;
             let group = control.foreground_group();

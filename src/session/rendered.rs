@@ -30,7 +30,7 @@ const LOOK: Duration = Duration::from_millis(3);
 /// How long a shell that waits for a key has been silent when it has drawn everything.
 const CALM: Duration = Duration::from_millis(6);
 /// How long keys that show nothing may be on their way to the shell.
-const UNSEEN: Duration = Duration::from_millis(60);
+const UNSEEN: Duration = Duration::from_millis(100);
 /// How long a shell is silent of which the kernel tells nothing.
 const QUIET: Duration = Duration::from_millis(120);
 /// Lines below the cursor that may belong to a line of several rows.
@@ -74,9 +74,8 @@ impl Session {
         }
     }
 
-    /// Reads the line that Enter would send off, when the shell has taken everything that was typed; `typed_at` is when
-    /// the last of it was.
-    pub async fn rendered_line(&self, expected: Option<&str>, typed_at: Option<Instant>) -> Rendered {
+    /// Reads the line that Enter would send off, when the shell has taken everything that was typed.
+    pub async fn rendered_line(&self, expected: Option<&str>) -> Rendered {
         let began = Instant::now();
         let deadline = began + if expected.is_some() { ECHO_PATIENCE } else { PATIENCE };
         let mut progress = self.shared.progress.subscribe();
@@ -94,11 +93,7 @@ impl Session {
                     {
                         return Rendered::AsExpected;
                     }
-                    calm_looks = if self.is_calm(pid, typed_at.unwrap_or(began), typed_at.is_some()) {
-                        calm_looks + 1
-                    } else {
-                        0
-                    };
+                    calm_looks = if self.is_calm(pid) { calm_looks + 1 } else { 0 };
                     if calm_looks > 1 || is_over && expected.is_some() {
                         return lines.map_or(Rendered::Unreadable, |lines| Rendered::Lines(lines.all()));
                     }
@@ -115,17 +110,20 @@ impl Session {
     }
 
     /// The shell has taken all keys and shown what they did.
-    fn is_calm(&self, pid: Option<u32>, since: Instant, was_typed: bool) -> bool {
-        let last_output = self.shared.lock().last_output;
+    fn is_calm(&self, pid: Option<u32>) -> bool {
+        let (last_output, last_typed) = {
+            let terminal = self.shared.lock();
+            (terminal.last_output, terminal.last_typed)
+        };
         let silence = last_output.elapsed();
         // What was typed is on its way until it shows, or for as long as that may take.
-        if was_typed && last_output <= since && since.elapsed() < UNSEEN {
+        if last_output <= last_typed && last_typed.elapsed() < UNSEEN {
             return false;
         }
         match (pid.and_then(pty::waits_for), self.shared.control.unread()) {
             (Some(Waiting::Nothing), _) => false,
             (Some(_), Some(unread)) => unread == 0 && silence >= CALM,
-            _ => silence >= QUIET && since.elapsed() >= QUIET,
+            _ => silence >= QUIET && last_typed.elapsed() >= QUIET,
         }
     }
 

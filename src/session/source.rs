@@ -57,7 +57,7 @@ pub trait Source: Send + Sync {
     fn may_show_line(&self, is_unknown: bool) -> bool;
 
     /// The line that Enter would send off, as the screen shows it when everything that was typed has been taken.
-    async fn rendered_line(&self, expected: Option<&str>, typed_at: Option<Instant>) -> Rendered;
+    async fn rendered_line(&self, expected: Option<&str>) -> Rendered;
 
     /// Types bytes.
     async fn write(&self, bytes: &[u8]) -> Result<usize>;
@@ -156,8 +156,8 @@ impl Source for Session {
         Self::may_show_line(self, is_unknown)
     }
 
-    async fn rendered_line(&self, expected: Option<&str>, typed_at: Option<Instant>) -> Rendered {
-        Self::rendered_line(self, expected, typed_at).await
+    async fn rendered_line(&self, expected: Option<&str>) -> Rendered {
+        Self::rendered_line(self, expected).await
     }
 
     async fn write(&self, bytes: &[u8]) -> Result<usize> {

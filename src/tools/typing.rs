@@ -10,7 +10,7 @@
 //! neither tells, Enter is refused and the line stays as it is. Programs other than shells get every key.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::OwnedMutexGuard;
 
@@ -155,25 +155,22 @@ impl Turn<'_> {
     /// Types bytes. Where a shell reads, each Enter waits until its line was looked at.
     pub(super) async fn type_bytes(&mut self, bytes: &[u8]) -> Result<usize> {
         let (mut written, mut from) = (0, 0);
-        let mut typed_at = None;
         loop {
             let rest = &bytes[from..];
             let Some(enter) = off_worker(rest.len(), || self.line.type_until_enter(rest)) else { break };
             if self.session.may_show_line(self.line.is_unknown()) {
                 let before = &bytes[written..from + enter.start];
                 if !before.is_empty() {
-                    typed_at = Some(Instant::now());
                     self.write(before).await?;
                     written = from + enter.start;
                 }
-                self.look(typed_at).await?;
+                self.look().await?;
             }
             let lines = self.line.enter(enter);
             if !self.is_checked {
                 let judged = lines.iter().try_for_each(|line| self.typist.check(line));
                 judged.inspect_err(|_| self.line.mark_unknown()).map_err(standing)?;
             }
-            typed_at = None;
             from += enter.end;
         }
         if written < bytes.len() {
@@ -192,10 +189,10 @@ impl Turn<'_> {
     }
 
     /// Judges the line as the screen shows it.
-    async fn look(&self, typed_at: Option<Instant>) -> Result<()> {
+    async fn look(&self) -> Result<()> {
         let is_known = !self.line.is_unknown();
         let expected = is_known.then(|| self.line.text());
-        match self.session.rendered_line(expected.as_deref(), typed_at).await {
+        match self.session.rendered_line(expected.as_deref()).await {
             Rendered::NoShell | Rendered::AsExpected => Ok(()),
             Rendered::Lines(lines) => {
                 let carried = self.line.carried();

@@ -280,7 +280,7 @@ async fn programs_get_every_key() {
             "^two",
         ),
         ("cat", "cat", &["Up", "{ line}", "Tab", "Enter", "{las}", "{t}", "Enter"], "^last"),
-        ("read -r -s X; echo got-$X", "read", &["{pass}", "Tab", "{word}", "Ctrl-G", "Enter"], "^got-"),
+        ("read -r -s X; echo got-$X", "read", &["{pass}", "Tab", "{word}", "Ctrl-G", "Enter"], "got-pass"),
         ("sh -c 'sleep 0.3; read -r X; echo got-$X'", "sleep", &["{a}", "Tab", "{b}", "Enter"], "^got-a"),
         ("bash --norc", "bash-", &["{zebra_fin}", "{ex}", "Backspace", "Enter"], "^zebra-fine"),
         ("bash --norc", "bash-", &["{zebra_}", "Tab", "Enter"], "^zebra-fine"),
