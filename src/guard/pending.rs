@@ -285,8 +285,8 @@ impl PendingLine {
                 (self.carried, self.quote) = (String::new(), None);
             }
             '\u{4}' => drop(self.after.pop()),
-            '\u{5}' => self.move_to(self.len()),
-            '\u{6}' => self.move_to(self.before.len() + 1),
+            '\u{5}' => self.move_on(self.len()),
+            '\u{6}' => self.move_on(self.before.len() + 1),
             '\u{8}' | '\u{7f}' => drop(self.before.pop()),
             '\u{b}' => self.kill_after(self.after.len(), was_kill),
             // Draws the line anew.
@@ -314,15 +314,15 @@ impl PendingLine {
         match sequence {
             PASTE_START => self.in_paste = true,
             PASTE_END => self.in_paste = false,
-            "[C" | "OC" => self.move_to(self.before.len() + 1),
+            "[C" | "OC" => self.move_on(self.before.len() + 1),
             "[D" | "OD" => self.move_to(self.before.len().saturating_sub(1)),
             "[H" | "OH" | "[1~" | "[7~" => self.move_to(0),
-            "[F" | "OF" | "[4~" | "[8~" => self.move_to(self.len()),
+            "[F" | "OF" | "[4~" | "[8~" => self.move_on(self.len()),
             "[3~" => drop(self.after.pop()),
             // The window got or lost the focus.
             "[I" | "[O" => {}
             "b" => self.move_to(self.word_start(char::is_alphanumeric)),
-            "f" => self.move_to(self.before.len() + self.word_end()),
+            "f" => self.move_on(self.before.len() + self.word_end()),
             "d" => self.kill_after(self.word_end(), was_kill),
             "\u{7f}" | "\u{8}" => self.kill_before(self.word_start(char::is_alphanumeric), was_kill),
             "OM" => return Effect::Entered,
@@ -358,6 +358,12 @@ impl PendingLine {
             c if modifiers & CTRL != 0 && c.is_ascii_alphabetic() => self.key(char::from((c as u8) & 0x1f)),
             c => self.key(c),
         }
+    }
+
+    /// Moves to the right. At the end of the line that takes what a shell suggests.
+    fn move_on(&mut self, cursor: usize) {
+        self.is_unknown |= self.after.is_empty();
+        self.move_to(cursor);
     }
 
     fn move_to(&mut self, cursor: usize) {

@@ -243,6 +243,14 @@ pub fn group_members(group: u32) -> Vec<u32> {
     all().filter(|process| process.group == group && !process.is_zombie).map(|process| process.pid).collect()
 }
 
+/// Something can be read here now.
+#[cfg(unix)]
+pub(super) fn has_input(fd: &impl std::os::fd::AsFd) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&now)).is_ok_and(|count| count > 0)
+}
+
 /// Bytes that wait in the terminal that a process has as its input.
 #[cfg(target_os = "linux")]
 pub(super) fn unread_input(pid: u32) -> Option<u64> {
@@ -251,7 +259,12 @@ pub(super) fn unread_input(pid: u32) -> Option<u64> {
     let flags = rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::NONBLOCK;
     let mut options = std::fs::OpenOptions::new();
     let terminal = options.read(true).custom_flags(flags.bits() as i32).open(format!("/proc/{pid}/fd/0")).ok()?;
-    terminal.is_terminal().then(|| rustix::io::ioctl_fionread(&terminal).ok())?
+    if !terminal.is_terminal() {
+        return None;
+    }
+    // The system hands over what was typed in its own time, and does so at once when somebody asks for input.
+    has_input(&terminal);
+    rustix::io::ioctl_fionread(&terminal).ok()
 }
 
 #[cfg(all(unix, not(target_os = "linux")))]

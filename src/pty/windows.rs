@@ -186,6 +186,11 @@ pub struct Control {
 
 impl Control {
     /// Nothing is known here.
+    pub fn has_output(&self) -> bool {
+        false
+    }
+
+    /// Nothing is known here.
     pub fn unread(&self) -> Option<u64> {
         None
     }

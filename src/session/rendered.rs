@@ -10,7 +10,7 @@
 
 use std::time::{Duration, Instant};
 
-use kpty_emulator::{Buffer, Color, Mode, Place, Request, Width};
+use kpty_emulator::{Buffer, Cell, Color, Mode, Place, Request, Width};
 
 use super::Session;
 use super::evidence::Phase;
@@ -120,9 +120,11 @@ impl Session {
         if last_output <= last_typed && last_typed.elapsed() < UNSEEN {
             return false;
         }
-        match (pid.and_then(pty::waits_for), self.shared.control.unread()) {
+        // In this order: it has taken the keys, it waits for the next one, and what it drew before that has been read.
+        let unread = self.shared.control.unread();
+        match (pid.and_then(pty::waits_for), unread) {
             (Some(Waiting::Nothing), _) => false,
-            (Some(_), Some(unread)) => unread == 0 && silence >= CALM,
+            (Some(_), Some(unread)) => unread == 0 && !self.shared.control.has_output() && silence >= CALM,
             _ => silence >= QUIET && last_typed.elapsed() >= QUIET,
         }
     }
@@ -172,7 +174,7 @@ impl Session {
 struct BehindPrompt {
     /// Its rows down to the cursor's, soft-wrapped ones merged.
     lines: Vec<String>,
-    /// The same without the suggestion that a shell shows behind the cursor.
+    /// Those below it that may belong to the same line.
     below: Vec<String>,
     /// Characters of the first line that are the prompt; nothing where that is not known.
     prompt: Option<usize>,
@@ -264,21 +266,24 @@ impl Terminal {
         if lines.is_empty() {
             lines.push(String::new());
         }
-        if is_fish
-            && self.only_suggests()
-            && let Some(last) = lines.last_mut()
-        {
-            *last = last.chars().take(cursor.chars).collect();
+        if is_fish && let Some(last) = lines.last_mut() {
+            let kept = last.trim_end().chars().count().saturating_sub(self.suggested_chars());
+            *last = last.chars().take(kept).collect();
         }
         Some(BehindPrompt { lines, below, prompt })
     }
 
-    /// All that stands behind the cursor, in its row and the next ones, has the colour of a suggestion.
-    fn only_suggests(&self) -> bool {
+    /// How many characters at the end of the cursor's line have the colour of a suggestion. Told by the colour alone: while
+    /// fish draws one, the cursor stands behind it.
+    fn suggested_chars(&self) -> usize {
         let screen = self.emulator.screen();
-        let (row, col) = (usize::from(screen.cursor.row), usize::from(screen.cursor.col));
-        let mut cells = screen.rows.get(row).into_iter().flat_map(|row| row.cells.iter().skip(col));
-        cells.all(|cell| cell.c == ' ' || cell.width == Width::Spacer || SUGGESTION.contains(&cell.style.fg))
+        let rows = screen.rows.get(usize::from(screen.cursor.row)..).unwrap_or_default();
+        let more = rows.iter().take_while(|row| row.wrapped).count();
+        let cells = rows.iter().take(more + 1).flat_map(|row| &row.cells).filter(|cell| cell.width != Width::Spacer);
+        let cells: Vec<_> = cells.collect();
+        let text = cells.iter().rposition(|cell| cell.c != ' ').map_or(0, |last| last + 1);
+        let is_suggested = |cell: &&&Cell| cell.c == ' ' || SUGGESTION.contains(&cell.style.fg);
+        cells[..text].iter().rev().take_while(is_suggested).count()
     }
 }
 

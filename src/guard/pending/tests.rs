@@ -59,6 +59,8 @@ fn keys_that_tell_nothing_make_the_line_unknown() {
         ("\u{19}", true),
         ("a\t", true),
         ("a\u{7}", true),
+        ("mark\u{1b}[C", true),
+        ("mark\u{5}", true),
         ("a\u{1c}", true),
         ("a\u{1f}", true),
         ("a\u{1d}b", true),
