@@ -231,6 +231,20 @@ pub struct Blocked {
     pub words: String,
     /// The beginning of the text.
     pub preview: String,
+    /// What was held back.
+    pub held: Held,
+}
+
+/// What a refusal holds back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Held {
+    /// All that was to be typed.
+    #[default]
+    Text,
+    /// Only Enter: the line was typed, and stands there.
+    Enter,
+    /// The start of a program.
+    Start,
 }
 
 impl fmt::Display for Blocked {
@@ -239,7 +253,12 @@ impl fmt::Display for Blocked {
         if !self.instead.is_empty() {
             write!(f, " Instead: {}.", self.instead)?;
         }
-        f.write_str(" The filter is a guard rail against mistakes, not a wall; not a byte was typed")
+        f.write_str(" The filter is a guard rail against mistakes, not a wall; ")?;
+        f.write_str(match self.held {
+            Held::Text => "not a byte was typed",
+            Held::Enter => "Enter was not sent, and the line still stands there: Ctrl-C takes it back",
+            Held::Start => "nothing was started",
+        })
     }
 }
 

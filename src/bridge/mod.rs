@@ -38,7 +38,7 @@ use crate::session::search::{SearchAnswer, SearchRequest};
 use crate::session::source::Source;
 use crate::session::talk::{TalkAnswer, TalkRequest};
 use crate::session::wait::{WaitAnswer, WaitRequest};
-use crate::session::{Command, Output, View, is_secret_question};
+use crate::session::{Command, InputTurn, Output, Rendered, View, is_secret_question};
 use client::Client;
 use commands::Commands;
 use leaders::LeaderCache;
@@ -50,6 +50,9 @@ const MAX_REMEMBERED: usize = 64;
 const LONGEST_TYPING: Duration = Duration::from_secs(60);
 /// How long a look may take, however many questions it needs.
 const LONGEST_LOOK: Duration = Duration::from_secs(10);
+/// Looks at a line that keys do not tell, and the pause before each: an app shows what was typed soon.
+const MOST_LOOKS: usize = 8;
+const LOOK_PAUSE: Duration = Duration::from_millis(60);
 /// Bytes that are typed with one call.
 const WRITE_PIECE: usize = 16 << 10;
 
@@ -80,6 +83,8 @@ struct Shared {
     redactor: Arc<Redactor>,
     /// Held by the `talk` that may type.
     turn: tokio::sync::Mutex<()>,
+    /// Held by whoever types, from the question whether that is allowed to the last byte.
+    input: Arc<InputTurn>,
     /// Held by who looks: a bridge may mix up the answers to two looks at the same terminal.
     looks: tokio::sync::Mutex<()>,
     state: Mutex<State>,
@@ -164,6 +169,7 @@ impl Desktop {
                 client: Arc::clone(&bridges.client),
                 redactor: Arc::clone(&bridges.redactor),
                 turn: tokio::sync::Mutex::default(),
+                input: Arc::default(),
                 looks: tokio::sync::Mutex::default(),
                 state: Mutex::new(state),
             }),
@@ -184,6 +190,24 @@ impl Desktop {
             |line: &str| line.trim_end().ends_with([':', '?', '*']) && state.commands.prompt() != Some(line);
         let lines = [state.text.cursor_text(), state.text.last_text()];
         state.at_prompt != Some(true) && lines.into_iter().any(|line| is_question(line) && is_secret_question(line))
+    }
+
+    /// The line that the cursor is in, once two looks have found the same. Whether a shell reads there is not told, so a
+    /// line that cannot be seen keeps nobody from typing.
+    async fn line_there(&self) -> Rendered {
+        let mut last = None;
+        for _ in 0..MOST_LOOKS {
+            tokio::time::sleep(LOOK_PAUSE).await;
+            if self.look_at_end(0, None).await.is_err() || self.asks_for_secret() {
+                return Rendered::NoShell;
+            }
+            let line = self.lock().text.cursor_text().to_owned();
+            if last.as_ref() == Some(&line) {
+                return Rendered::Lines(crate::session::line_readings(&line));
+            }
+            last = Some(line);
+        }
+        Rendered::NoShell
     }
 
     /// Types text. A caller that goes away does not stop it in the middle.
@@ -239,6 +263,24 @@ impl Source for Desktop {
 
     async fn view_within(&self, request: &Request, timeout: Duration) -> Result<View> {
         deadline::within(Instant::now() + timeout, self.view(request)).await
+    }
+
+    fn input(&self) -> &Arc<InputTurn> {
+        &self.shared.input
+    }
+
+    /// It is asked to, by a key that some programs do not know.
+    fn takes_line_back(&self) -> bool {
+        false
+    }
+
+    /// A look asks the app, so it is worth it only where keys do not tell.
+    fn may_show_line(&self, is_unknown: bool) -> bool {
+        is_unknown && self.lock().at_prompt != Some(false)
+    }
+
+    async fn rendered_line(&self, _expected: Option<&str>) -> Rendered {
+        self.line_there().await
     }
 
     async fn write(&self, bytes: &[u8]) -> Result<usize> {

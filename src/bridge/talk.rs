@@ -129,12 +129,16 @@ impl Desktop {
     async fn hand_over(&self, request: &TalkRequest, sentinel: &Sentinel) -> Result<CommandId> {
         let command = request.command.trim_end_matches(['\n', '\r']);
         let program = pty::executable_name(self.shared.pid.load(Ordering::Relaxed)).unwrap_or_default();
+        // Nobody else types between the look at the line and the last byte.
+        let mut line = self.shared.input.lock().await;
+        let has_line = !line.is_empty() || line.is_unknown();
+        line.clear();
         let (id, typed) = {
             let mut state = self.lock();
             let State { text, commands, has_typed, .. } = &mut *state;
             let form = form_of([&self.shared.cli_type, &program], text.cursor_text());
             // Ctrl-U takes back what somebody left on the line.
-            let before = if std::mem::take(has_typed) { "\x15" } else { "" };
+            let before = if std::mem::take(has_typed) || has_line { "\x15" } else { "" };
             let lines = sentinel.typed(form, command, &Pipeline::default()).replace('\n', "\r");
             (commands.begin(command, sentinel.clone(), text), format!("{before}{lines}\r"))
         };

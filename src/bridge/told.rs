@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::wire::{count, field};
-use crate::error::{Blocked, Error};
+use crate::error::{Blocked, Error, Held};
 use crate::ids::CommandId;
 use crate::model::ExitInfo;
 use crate::session::{Evidence, Output};
@@ -203,6 +203,7 @@ fn blocked(details: &Map<String, Value>) -> Blocked {
         instead: fact("alternative"),
         words: fact("matched"),
         preview: fact("command_preview"),
+        held: Held::default(),
     }
 }
 

@@ -114,6 +114,8 @@ pub(super) fn new_session(
     let [program, args @ ..] = command else {
         return Err(Error::Usage("name a program to run".to_owned()));
     };
+    let redactor = crate::guard::Redactor::switched(config.redact);
+    crate::tools::check_program(&config.policy, &redactor, program, args, &[])?;
     let cwd = match cwd {
         Some(cwd) => std::path::absolute(cwd).map_err(|cause| Error::file("find", cwd, cause))?,
         None => std::env::current_dir().map_err(|cause| Error::file("find", ".".as_ref(), cause))?,
@@ -129,7 +131,7 @@ pub(super) fn new_session(
         integration: Integration::Off,
         inherited: config.inherited,
         ring_bytes: config.ring_bytes,
-        redactor: crate::guard::Redactor::switched(config.redact),
+        redactor,
     })
 }
 

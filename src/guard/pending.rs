@@ -1,14 +1,25 @@
 //! The line that stands in a session's line editor: what was typed since the last Enter, as far as keys tell.
 //!
-//! Text, backspace, the usual editing keys and pastes are followed; history and completion are not known here, so what
-//! they put into the line is not in it. Bounded: of a longer line the end is kept. It types nothing and judges nothing.
+//! Text, backspace, the usual editing keys and pastes are followed. What other keys do is not known here: history,
+//! completion, undo, a second kill in a row and the like make the line *unknown*, and whoever sends it off has to look at
+//! the screen. Nothing is ever dropped from the line: one that is too long, or too much work to follow, is unknown as
+//! well. Linear in what is typed. It types nothing and judges nothing.
 
-/// Characters of a line that are kept.
-const LONGEST_LINE: usize = 64 << 10;
-/// Characters of the lines before it that belong to the same command.
-const LONGEST_CARRIED: usize = 16 << 10;
+/// Characters of a line that are followed; the policy refuses a longer one anyway. Four bytes each.
+pub const LONGEST_LINE: usize = 1 << 20;
+/// Bytes of the lines before it that belong to the same command.
+const LONGEST_CARRIED: usize = 1 << 20;
+/// Bytes of an unfinished command that is given whole with each of its lines, not only with the last.
+const LONGEST_SHOWN: usize = 16 << 10;
 /// The longest escape sequence that is waited for.
 const LONGEST_SEQUENCE: usize = 32;
+/// Characters that may be moved while a line is edited, and how many more each key allows: jumps within a long line
+/// cost its length, and nobody makes many of them.
+const FREE_MOVES: usize = 256 << 10;
+const MOVES_PER_KEY: usize = 32;
+
+/// Bytes that are decoded at once: behind the next Enter they would be decoded again.
+const WINDOW: usize = 256;
 
 const PASTE_START: &str = "[200~";
 const PASTE_END: &str = "[201~";
@@ -16,9 +27,21 @@ const PASTE_END: &str = "[201~";
 /// What was typed since the last Enter.
 #[derive(Clone, Debug, Default)]
 pub struct PendingLine {
-    chars: Vec<char>,
-    cursor: usize,
-    killed: Vec<char>,
+    /// What stands before the cursor.
+    before: Vec<char>,
+    /// What stands behind it, last character first.
+    after: Vec<char>,
+    /// What was killed last; nothing where that is not known.
+    killed: Option<Vec<char>>,
+    /// The last key killed: another kill adds to what it killed.
+    was_kill: bool,
+    /// A key did what keys alone do not tell.
+    is_unknown: bool,
+    /// It was too long, and is no longer followed.
+    is_long: bool,
+    /// Characters that were moved, and those that may be.
+    moves: usize,
+    keys: usize,
     /// An escape sequence of which the end has not come yet, without its escape character.
     sequence: Option<String>,
     /// Bytes of a character of which the end has not come yet.
@@ -26,8 +49,20 @@ pub struct PendingLine {
     in_paste: bool,
     /// The next key is taken as it is.
     is_literal: bool,
-    /// Lines that the shell waits for the rest of.
+    /// Lines that the shell waits for the rest of, and the quote that is open in them.
     carried: String,
+    quote: Option<char>,
+}
+
+/// A key that sends the line off: where its bytes begin and end among those that were given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Enter {
+    /// The first byte of the key.
+    pub start: usize,
+    /// The byte after it.
+    pub end: usize,
+    /// What the line editor has afterwards is not an empty line.
+    leaves_unknown: bool,
 }
 
 /// What a key did.
@@ -35,54 +70,152 @@ pub struct PendingLine {
 enum Effect {
     Edited,
     Entered,
+    /// It may have sent the line off, and something stands there afterwards.
+    EnteredUnknown,
 }
 
 impl PendingLine {
-    /// Follows bytes that are typed. Gives the lines that Enter sends off, each as it stands and, where the shell was
-    /// still waiting for the rest of a command, with what came before.
-    pub fn type_bytes(&mut self, bytes: &[u8]) -> Vec<String> {
-        let mut bytes = [std::mem::take(&mut self.partial), bytes.to_vec()].concat();
-        if let Err(error) = std::str::from_utf8(&bytes)
-            && error.error_len().is_none()
-        {
-            self.partial = bytes.split_off(error.valid_up_to());
-        }
-        let mut lines = Vec::new();
-        for c in String::from_utf8_lossy(&bytes).chars() {
-            if self.key(c) == Effect::Entered {
-                lines.extend(self.enter());
+    /// Follows bytes that are typed up to the first key that sends the line off. That key is not followed yet: the line
+    /// stands as it is sent, and [`PendingLine::enter`] goes on behind it.
+    pub fn type_until_enter(&mut self, bytes: &[u8]) -> Option<Enter> {
+        let lead = self.partial.len();
+        let joined;
+        let all = if lead == 0 {
+            bytes
+        } else {
+            joined = [std::mem::take(&mut self.partial), bytes.to_vec()].concat();
+            &joined
+        };
+        let (whole, partial) = all.split_at(all.len() - incomplete(all));
+        let (mut at, mut start) = (0, 0);
+        while at < whole.len() {
+            let window = &whole[at..whole.len().min(at + WINDOW)];
+            let window = &window[..window.len() - incomplete(window)];
+            for chunk in window.utf8_chunks() {
+                if let Some((end, effect)) = self.follow(chunk.valid(), at, &mut start) {
+                    let leaves_unknown = effect == Effect::EnteredUnknown;
+                    return Some(Enter { start: start.saturating_sub(lead), end: end - lead, leaves_unknown });
+                }
+                at += chunk.valid().len() + chunk.invalid().len();
+                if !chunk.invalid().is_empty() {
+                    self.key(char::REPLACEMENT_CHARACTER);
+                }
             }
         }
-        lines
+        self.partial = partial.to_vec();
+        None
     }
 
-    /// What stands in the line now.
-    pub fn text(&self) -> String {
-        self.chars.iter().collect()
-    }
-
-    /// Forgets the line.
-    pub fn clear(&mut self) {
-        *self = Self::default();
-    }
-
-    fn enter(&mut self) -> Vec<String> {
+    /// Sends the line off. Gives it as it stands and, where the shell was still waiting for the rest of a command, with
+    /// what came before.
+    pub fn enter(&mut self, key: Enter) -> Vec<String> {
         let line = self.text();
-        self.chars.clear();
-        self.cursor = 0;
-        let whole = format!("{}{line}", self.carried);
-        let mut lines = vec![line];
-        if !self.carried.is_empty() {
-            lines.push(whole.clone());
+        self.forget_line();
+        self.is_unknown = key.leaves_unknown;
+        let (quote, is_escaped) = scan(self.quote, &line);
+        let is_open = quote.is_some() || is_escaped;
+        let was_open = !self.carried.is_empty();
+        if !is_open && !was_open {
+            self.quote = None;
+            return vec![line];
         }
-        self.carried = match is_open(&whole) && whole.len() < LONGEST_CARRIED {
-            true => whole + "\n",
-            false => String::new(),
-        };
+        self.carried.push_str(&line);
+        let mut lines = vec![line];
+        if was_open && (!is_open || self.carried.len() < LONGEST_SHOWN) {
+            lines.push(self.carried.clone());
+        }
+        self.carried.push('\n');
+        self.quote = quote;
+        if !is_open || self.carried.len() > LONGEST_CARRIED {
+            // The rest of a command of which the beginning is no longer known.
+            self.is_unknown |= is_open;
+            (self.carried, self.quote) = (String::new(), None);
+        }
         lines
+    }
+
+    /// Follows bytes that are typed. Gives the lines that Enter sends off.
+    pub fn type_bytes(&mut self, bytes: &[u8]) -> Vec<String> {
+        let (mut lines, mut rest) = (Vec::new(), bytes);
+        while let Some(enter) = self.type_until_enter(rest) {
+            lines.extend(self.enter(enter));
+            rest = &rest[enter.end..];
+        }
+        lines
+    }
+
+    /// What stands in the line now, or would if the keys that are not known did nothing.
+    pub fn text(&self) -> String {
+        self.before.iter().chain(self.after.iter().rev()).collect()
+    }
+
+    /// Characters in the line.
+    pub fn len(&self) -> usize {
+        self.before.len() + self.after.len()
+    }
+
+    /// Nothing stands there.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Keys alone do not tell what stands in the line.
+    pub fn is_unknown(&self) -> bool {
+        self.is_unknown || self.is_long
+    }
+
+    /// More was typed than is followed.
+    pub fn is_long(&self) -> bool {
+        self.is_long
+    }
+
+    /// The lines before it that the shell waits for the rest of.
+    pub fn carried(&self) -> &str {
+        &self.carried
+    }
+
+    /// Something happened to the line that was not told here.
+    pub fn mark_unknown(&mut self) {
+        self.is_unknown = true;
+    }
+
+    /// The line is known to be empty.
+    pub fn clear(&mut self) {
+        *self = Self { killed: self.killed.take(), ..Self::default() };
+    }
+
+    fn forget_line(&mut self) {
+        (self.before, self.after) = (Vec::new(), Vec::new());
+        (self.is_unknown, self.is_long, self.was_kill) = (false, false, false);
+        (self.moves, self.keys) = (0, 0);
+    }
+
+    /// Follows text; gives the end of a key that sends the line off. `start` is where the key under way began.
+    fn follow(&mut self, text: &str, base: usize, start: &mut usize) -> Option<(usize, Effect)> {
+        let mut at = 0;
+        while let Some(c) = text[at..].chars().next() {
+            if self.sequence.is_none() && !self.is_literal {
+                let rest = &text[at..];
+                let run = rest.find(is_special).unwrap_or(rest.len());
+                if run > 0 {
+                    self.insert(&rest[..run]);
+                    self.keys += run;
+                    at += run;
+                    continue;
+                }
+                *start = base + at;
+            }
+            at += c.len_utf8();
+            match self.key(c) {
+                Effect::Edited => {}
+                entered => return Some((base + at, entered)),
+            }
+        }
+        None
     }
 
     fn key(&mut self, c: char) -> Effect {
+        self.keys += 1;
         if let Some(sequence) = &mut self.sequence {
             sequence.push(c);
             let is_long = sequence.len() > LONGEST_SEQUENCE;
@@ -97,84 +230,109 @@ impl PendingLine {
         }
         if self.is_literal {
             self.is_literal = false;
-            self.insert(c);
+            self.insert(c.encode_utf8(&mut [0; 4]));
             return Effect::Edited;
         }
         match c {
             '\u{1b}' => self.sequence = Some(String::new()),
-            '\r' | '\n' | '\u{85}' | '\u{2028}' | '\u{2029}' if self.in_paste => self.insert('\n'),
-            '\t' => self.insert('\t'),
-            _ if self.in_paste => self.insert(c),
-            '\r' | '\n' | '\u{f}' => return Effect::Entered,
-            c if !c.is_control() => self.insert(c),
+            '\r' | '\n' | '\u{85}' | '\u{2028}' | '\u{2029}' if self.in_paste => self.insert("\n"),
+            _ if self.in_paste => self.insert(c.encode_utf8(&mut [0; 4])),
+            '\r' | '\n' => return Effect::Entered,
+            // The line is run, and the next one of the history stands there.
+            '\u{f}' => return Effect::EnteredUnknown,
+            '\t' => {
+                self.insert("\t");
+                self.is_unknown = true;
+            }
+            c if !c.is_control() => self.insert(c.encode_utf8(&mut [0; 4])),
             c => self.control(c),
         }
         Effect::Edited
     }
 
-    fn insert(&mut self, c: char) {
-        if self.chars.len() >= LONGEST_LINE {
-            self.chars.remove(0);
-            self.cursor = self.cursor.saturating_sub(1);
+    fn insert(&mut self, text: &str) {
+        self.was_kill = false;
+        if self.is_long {
+            return;
         }
-        self.chars.insert(self.cursor, c);
-        self.cursor += 1;
+        self.before.extend(text.chars());
+        if self.len() > LONGEST_LINE {
+            self.give_up();
+        }
+    }
+
+    /// The line is too much to be followed.
+    fn give_up(&mut self) {
+        (self.before, self.after) = (Vec::new(), Vec::new());
+        self.is_long = true;
+    }
+
+    /// Counts characters that are moved.
+    fn charge(&mut self, count: usize) {
+        self.moves += count;
+        if self.moves > FREE_MOVES + MOVES_PER_KEY * self.keys {
+            self.give_up();
+        }
     }
 
     fn control(&mut self, c: char) {
-        let end = self.chars.len();
+        let was_kill = std::mem::take(&mut self.was_kill);
         match c {
-            '\u{1}' => self.cursor = 0,
-            '\u{2}' => self.cursor = self.cursor.saturating_sub(1),
-            '\u{3}' | '\u{7}' | '\u{1c}' => {
-                self.chars.clear();
-                self.cursor = 0;
-                self.carried.clear();
+            '\u{1}' => self.move_to(0),
+            '\u{2}' => self.move_to(self.before.len().saturating_sub(1)),
+            '\u{3}' => {
+                self.forget_line();
+                (self.carried, self.quote) = (String::new(), None);
             }
-            '\u{4}' => self.delete(self.cursor, (self.cursor + 1).min(end)),
-            '\u{5}' => self.cursor = end,
-            '\u{6}' => self.cursor = (self.cursor + 1).min(end),
-            '\u{8}' | '\u{7f}' => self.delete(self.cursor.saturating_sub(1), self.cursor),
-            '\u{b}' => self.kill(self.cursor, end),
-            '\u{14}' => {
-                let second = if self.cursor == end { end.saturating_sub(1) } else { self.cursor };
-                if second > 0 {
-                    self.chars.swap(second - 1, second);
-                    self.cursor = (second + 1).min(end);
-                }
-            }
-            '\u{15}' => self.kill(0, self.cursor),
+            '\u{4}' => drop(self.after.pop()),
+            '\u{5}' => self.move_on(self.len()),
+            '\u{6}' => self.move_on(self.before.len() + 1),
+            '\u{8}' | '\u{7f}' => drop(self.before.pop()),
+            '\u{b}' => self.kill_after(self.after.len(), was_kill),
+            // Draws the line anew.
+            '\u{c}' => {}
+            '\u{14}' => self.transpose(),
+            '\u{15}' => self.kill_before(0, was_kill),
             '\u{16}' => self.is_literal = true,
-            '\u{17}' => self.kill(self.word_start(|c| !c.is_whitespace()), self.cursor),
-            '\u{19}' => {
-                for c in self.killed.clone() {
-                    self.insert(c);
+            '\u{17}' => self.kill_before(self.word_start(|c| !c.is_whitespace()), was_kill),
+            '\u{19}' => match self.killed.take() {
+                Some(killed) => {
+                    self.charge(killed.len());
+                    self.insert(&killed.iter().collect::<String>());
+                    self.killed = Some(killed);
                 }
-            }
-            _ => {}
+                None => self.is_unknown = true,
+            },
+            // Ctrl-G and Ctrl-\ among them: some line editors keep the line, and others do not.
+            _ => self.is_unknown = true,
         }
     }
 
     /// A key that comes as an escape sequence, without its escape character.
     fn escape(&mut self, sequence: &str) -> Effect {
-        let end = self.chars.len();
+        let was_kill = std::mem::take(&mut self.was_kill);
         match sequence {
             PASTE_START => self.in_paste = true,
             PASTE_END => self.in_paste = false,
-            "[C" | "OC" => self.cursor = (self.cursor + 1).min(end),
-            "[D" | "OD" => self.cursor = self.cursor.saturating_sub(1),
-            "[H" | "OH" | "[1~" | "[7~" => self.cursor = 0,
-            "[F" | "OF" | "[4~" | "[8~" => self.cursor = end,
-            "[3~" => self.delete(self.cursor, (self.cursor + 1).min(end)),
-            "b" => self.cursor = self.word_start(char::is_alphanumeric),
-            "f" => self.cursor = self.word_end(),
-            "d" => self.kill(self.cursor, self.word_end()),
-            "\u{7f}" | "\u{8}" => self.kill(self.word_start(char::is_alphanumeric), self.cursor),
+            "[C" | "OC" => self.move_on(self.before.len() + 1),
+            "[D" | "OD" => self.move_to(self.before.len().saturating_sub(1)),
+            "[H" | "OH" | "[1~" | "[7~" => self.move_to(0),
+            "[F" | "OF" | "[4~" | "[8~" => self.move_on(self.len()),
+            "[3~" => drop(self.after.pop()),
+            // The window got or lost the focus.
+            "[I" | "[O" => {}
+            "b" => self.move_to(self.word_start(char::is_alphanumeric)),
+            "f" => self.move_on(self.before.len() + self.word_end()),
+            "d" => self.kill_after(self.word_end(), was_kill),
+            "\u{7f}" | "\u{8}" => self.kill_before(self.word_start(char::is_alphanumeric), was_kill),
             "OM" => return Effect::Entered,
+            // Escape and Enter in vi's mode, and one key elsewhere.
+            "\r" | "\n" => return Effect::EnteredUnknown,
             _ => {
                 if let Some(key) = sequence.strip_prefix('[').and_then(|rest| rest.strip_suffix('u')) {
                     return self.kitty(key);
                 }
+                self.is_unknown = true;
             }
         }
         Effect::Edited
@@ -188,37 +346,106 @@ impl PendingLine {
         const CTRL: u32 = 4;
         const SUPPRESSED: u32 = 2 | 8;
         if modifiers & SUPPRESSED != 0 {
+            self.is_unknown = true;
             return Effect::Edited;
         }
         match code {
+            // Escape as a key of its own.
+            '\u{1b}' => {
+                self.is_unknown = true;
+                Effect::Edited
+            }
             c if modifiers & CTRL != 0 && c.is_ascii_alphabetic() => self.key(char::from((c as u8) & 0x1f)),
             c => self.key(c),
         }
     }
 
-    fn delete(&mut self, from: usize, to: usize) {
-        self.chars.drain(from..to);
-        self.cursor = from.min(self.chars.len());
+    /// Moves to the right. At the end of the line that takes what a shell suggests.
+    fn move_on(&mut self, cursor: usize) {
+        self.is_unknown |= self.after.is_empty();
+        self.move_to(cursor);
     }
 
-    fn kill(&mut self, from: usize, to: usize) {
-        self.killed = self.chars.drain(from..to).collect();
-        self.cursor = from;
+    fn move_to(&mut self, cursor: usize) {
+        let cursor = cursor.min(self.len());
+        self.charge(cursor.abs_diff(self.before.len()));
+        if self.is_long {
+            return;
+        }
+        if cursor < self.before.len() {
+            self.after.extend(self.before.drain(cursor..).rev());
+        } else {
+            let stays = self.after.len() - (cursor - self.before.len());
+            self.before.extend(self.after.drain(stays..).rev());
+        }
+    }
+
+    fn transpose(&mut self) {
+        match (self.after.pop(), self.before.pop()) {
+            (Some(second), Some(first)) => self.before.extend([second, first]),
+            (None, Some(second)) => match self.before.pop() {
+                Some(first) => self.before.extend([second, first]),
+                None => self.before.push(second),
+            },
+            (second, None) => self.after.extend(second),
+        }
+    }
+
+    fn kill_before(&mut self, from: usize, was_kill: bool) {
+        let killed = self.before.split_off(from.min(self.before.len()));
+        self.note_kill(killed, was_kill);
+    }
+
+    fn kill_after(&mut self, count: usize, was_kill: bool) {
+        let killed = self.after.split_off(self.after.len().saturating_sub(count));
+        self.note_kill(killed.into_iter().rev().collect(), was_kill);
+    }
+
+    /// A kill behind another one adds to it, and how is the line editor's affair.
+    fn note_kill(&mut self, killed: Vec<char>, was_kill: bool) {
+        self.charge(killed.len());
+        self.was_kill = true;
+        if !killed.is_empty() {
+            self.killed = (!was_kill).then_some(killed);
+        }
     }
 
     /// Where the word before the cursor begins.
     fn word_start(&self, is_word: impl Fn(char) -> bool) -> usize {
-        let before = &self.chars[..self.cursor];
-        let end = before.iter().rposition(|c| is_word(*c)).map_or(0, |at| at + 1);
-        before[..end].iter().rposition(|c| !is_word(*c)).map_or(0, |at| at + 1)
+        let end = self.before.iter().rposition(|c| is_word(*c)).map_or(0, |at| at + 1);
+        self.before[..end].iter().rposition(|c| !is_word(*c)).map_or(0, |at| at + 1)
     }
 
-    /// Where the word after the cursor ends.
+    /// How many characters behind the cursor the word there ends.
     fn word_end(&self) -> usize {
-        let after = &self.chars[self.cursor..];
-        let start = after.iter().position(|c| c.is_alphanumeric()).unwrap_or(after.len());
-        self.cursor + after[start..].iter().position(|c| !c.is_alphanumeric()).map_or(after.len(), |at| start + at)
+        let mut after = self.after.iter().rev();
+        let skipped = after.by_ref().take_while(|c| !c.is_alphanumeric()).count();
+        if skipped == self.after.len() {
+            return skipped;
+        }
+        skipped + 1 + after.take_while(|c| c.is_alphanumeric()).count()
     }
+}
+
+/// It is a key rather than text, or ends a line.
+fn is_special(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
+}
+
+/// How many bytes at the end are the beginning of a character.
+fn incomplete(bytes: &[u8]) -> usize {
+    let most = bytes.len().min(3);
+    for count in 1..=most {
+        let needed = match bytes[bytes.len() - count] {
+            0xc2..=0xdf => 2,
+            0xe0..=0xef => 3,
+            0xf0..=0xf4 => 4,
+            0x80..=0xbf => continue,
+            _ => return 0,
+        };
+        return if needed > count { count } else { 0 };
+    }
+    0
 }
 
 /// The text that a line editor would be left with: editing keys applied, line ends kept.
@@ -228,21 +455,18 @@ pub fn edited(text: &str) -> String {
         return text.to_owned();
     }
     let mut pending = PendingLine::default();
-    let mut lines = Vec::new();
-    for c in text.chars() {
-        if pending.key(c) == Effect::Entered {
-            lines.push(pending.text());
-            pending.chars.clear();
-            pending.cursor = 0;
-        }
+    let (mut lines, mut rest) = (Vec::new(), text.as_bytes());
+    while let Some(enter) = pending.type_until_enter(rest) {
+        lines.push(pending.text());
+        pending.forget_line();
+        rest = &rest[enter.end..];
     }
     lines.push(pending.text());
     lines.join("\n")
 }
 
-/// The shell waits for more: a quote is open, or the line ends in a backslash.
-fn is_open(text: &str) -> bool {
-    let mut quote = None;
+/// Follows quotes through a line: which one is open at its end, and whether a backslash takes the line end away.
+fn scan(mut quote: Option<char>, text: &str) -> (Option<char>, bool) {
     let mut chars = text.chars();
     let mut is_escaped = false;
     while let Some(c) = chars.next() {
@@ -255,74 +479,8 @@ fn is_open(text: &str) -> bool {
             _ => {}
         }
     }
-    quote.is_some() || is_escaped
+    (quote, is_escaped)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn lines(pieces: &[&str]) -> Vec<String> {
-        let mut pending = PendingLine::default();
-        pieces.iter().flat_map(|piece| pending.type_bytes(piece.as_bytes())).collect()
-    }
-
-    #[test]
-    fn what_is_typed_in_pieces_is_one_line() {
-        assert_eq!(lines(&["rm -rf ", "/", "\r"]), ["rm -rf /"]);
-        assert_eq!(lines(&["a\rb\r", "c"]), ["a", "b"]);
-        assert_eq!(lines(&["gr\u{fc}n\n"]), ["gr\u{fc}n"]);
-        let mut pending = PendingLine::default();
-        assert_eq!(pending.type_bytes(b"\xc3"), Vec::<String>::new());
-        assert_eq!(pending.type_bytes(b"\xbc\r"), ["\u{fc}"]);
-    }
-
-    #[test]
-    fn editing_keys_edit() {
-        for (typed, expected) in [
-            ("rmx\u{7f} -rf /", "rm -rf /"),
-            ("rmx\u{8} -rf /", "rm -rf /"),
-            ("echo hi\u{15}rm -rf /", "rm -rf /"),
-            ("rm -rf / tmp\u{17}", "rm -rf / "),
-            ("ls\u{3}halt", "halt"),
-            (" -rf /\u{1}rm", "rm -rf /"),
-            ("m -rf /\u{1b}[Hr\u{1b}[F", "rm -rf /"),
-            ("mr\u{14} -rf /", "rm -rf /"),
-            ("rxm\u{1b}[D\u{7f}", "rm"),
-            ("halt\u{1}\u{b}\u{19}", "halt"),
-            ("one two\u{1b}\u{7f}", "one "),
-            ("one two\u{1b}b\u{1b}d", "one "),
-            ("a\u{16}\u{3}b", "a\u{3}b"),
-            ("a\u{1b}[Ab\u{1b}[1;5Cc", "abc"),
-            ("\u{1b}[114u\u{1b}[109;1u", "rm"),
-            ("x\u{1b}[117;5urm", "rm"),
-        ] {
-            assert_eq!(edited(typed), expected, "{typed:?}");
-            assert_eq!(lines(&[typed, "\r"]), [expected], "{typed:?}");
-        }
-    }
-
-    #[test]
-    fn a_bracketed_paste_is_sent_off_by_enter_only() {
-        assert_eq!(lines(&["\u{1b}[200~a\rb\u{1b}[201~"]), Vec::<String>::new());
-        assert_eq!(lines(&["\u{1b}[200~a\rb\u{1b}[201~\r"]), ["a\nb"]);
-        assert_eq!(lines(&["\u{1b}[20", "0~x\u{1b}[2", "01~\r"]), ["x"]);
-    }
-
-    #[test]
-    fn a_command_that_goes_on_is_seen_whole() {
-        assert_eq!(lines(&["rm \\\r", "-rf /\r", "ls\r"]), ["rm \\", "-rf /", "rm \\\n-rf /", "ls"]);
-        assert_eq!(lines(&["echo '\r", "'; halt\r"]), ["echo '", "'; halt", "echo '\n'; halt"]);
-    }
-
-    #[test]
-    fn a_line_without_end_is_bounded() {
-        let mut pending = PendingLine::default();
-        for _ in 0..40 {
-            pending.type_bytes(&[b'x'; 4096]);
-        }
-        assert_eq!(pending.text().len(), LONGEST_LINE);
-        assert_eq!(pending.type_bytes(b"\r").len(), 1);
-        assert_eq!(pending.text(), "");
-    }
-}
+mod tests;

@@ -52,7 +52,9 @@ pub(super) fn program(pid: u32) -> Option<Program> {
         _ => std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim_end().to_owned(),
     };
     let process = membership(pid).filter(|process| !process.is_zombie)?;
-    let is_fork = arguments(process.parent).is_some_and(|parents| parents == args);
+    // A program of its own has a stack in another place, also where it is the same program again.
+    let has_same_stack = || stack_start(pid).is_none_or(|start| Some(start) == stack_start(process.parent));
+    let is_fork = arguments(process.parent).is_some_and(|parents| parents == args) && has_same_stack();
     // A copy of this very process has not yet become what it was started for.
     if is_fork && process.parent == std::process::id() {
         return None;
@@ -269,6 +271,40 @@ pub fn directory(pid: u32) -> Option<PathBuf> {
 pub(super) fn all() -> impl Iterator<Item = Membership> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter_map(membership)
+}
+
+/// The living processes of a group.
+pub fn group_members(group: u32) -> Vec<u32> {
+    all().filter(|process| process.group == group && !process.is_zombie).map(|process| process.pid).collect()
+}
+
+/// Something can be read here now.
+#[cfg(unix)]
+pub(super) fn has_input(fd: &impl std::os::fd::AsFd) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&now)).is_ok_and(|count| count > 0)
+}
+
+/// Bytes that wait in the terminal that a process has as its input.
+#[cfg(target_os = "linux")]
+pub(super) fn unread_input(pid: u32) -> Option<u64> {
+    use std::io::IsTerminal as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let flags = rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::NONBLOCK;
+    let mut options = std::fs::OpenOptions::new();
+    let terminal = options.read(true).custom_flags(flags.bits() as i32).open(format!("/proc/{pid}/fd/0")).ok()?;
+    if !terminal.is_terminal() {
+        return None;
+    }
+    // The system hands over what was typed in its own time, and does so at once when somebody asks for input.
+    has_input(&terminal);
+    rustix::io::ioctl_fionread(&terminal).ok()
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+pub(super) fn unread_input(_pid: u32) -> Option<u64> {
+    None
 }
 
 /// The name of the file that a process runs; also where that file has been replaced since.

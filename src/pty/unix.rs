@@ -285,6 +285,16 @@ impl Control {
         tcgetpgrp(&master.fd).ok().map(|pid| pid.as_raw_nonzero().get() as u32)
     }
 
+    /// Bytes that were typed and that nobody has read yet; nothing where the child has its input from elsewhere.
+    pub fn unread(&self) -> Option<u64> {
+        process::unread_input(self.pid)
+    }
+
+    /// The terminal has said something that was not read yet.
+    pub fn has_output(&self) -> bool {
+        self.master.upgrade().is_some_and(|master| process::has_input(&master.fd))
+    }
+
     /// True when the system edits the line: no program has the terminal in raw mode.
     pub fn is_canonical(&self) -> bool {
         self.modes().is_none_or(|modes| modes.local_modes.contains(LocalModes::ICANON))

@@ -185,6 +185,16 @@ pub struct Control {
 }
 
 impl Control {
+    /// Nothing is known here.
+    pub fn has_output(&self) -> bool {
+        false
+    }
+
+    /// Nothing is known here.
+    pub fn unread(&self) -> Option<u64> {
+        None
+    }
+
     /// The child's process id.
     pub fn pid(&self) -> u32 {
         self.pid

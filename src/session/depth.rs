@@ -7,7 +7,7 @@ use super::Session;
 use crate::pty;
 
 /// How often, and after which pause, a shell that has drawn its prompt is looked at until it reads.
-const DEPTH_LOOKS: usize = 20;
+const DEPTH_LOOKS: usize = 200;
 const DEPTH_PAUSE: Duration = Duration::from_millis(1);
 
 impl Session {

@@ -48,6 +48,8 @@ pub(super) struct MarkedShell {
     accepted: Option<Point>,
     /// Where the prompt ended.
     prompt: Option<Point>,
+    /// Where its continuation prompt began, while it reads the rest of a command.
+    continued: Option<Point>,
     /// Somebody typed a line since the last `talk` began; it may still wait to be run.
     pub(super) has_typed_ahead: bool,
     /// The status that the last command left.
@@ -175,6 +177,7 @@ impl Terminal {
             // Somebody else has left an unfinished command: it is taken back like any other text on the line.
             (ShellEvent::Continuation, Phase::Submitted | Phase::Prompt) if shell.pending.is_none() => {
                 shell.phase = Phase::Prompt;
+                shell.continued = Some(edge.point);
                 self.typed = TypedText::Edited;
             }
             (ShellEvent::Continuation, phase) => {
@@ -514,15 +517,6 @@ impl Terminal {
         })
     }
 
-    /// How deep the calls of the session's own shell are when it reads a command.
-    pub(super) fn own_prompt_depth(&self) -> Option<u64> {
-        let typed = self.commands.iter().find_map(|command| match &command.way {
-            Way::Sentinel { typed_to: Some(typed_to), .. } if command.start.is_some() => typed_to.depth,
-            _ => None,
-        });
-        self.shell.as_ref().and_then(|shell| shell.prompt_depth).or(typed)
-    }
-
     /// Gives such a command up: it has ended, and nobody knows how.
     pub(super) fn give_up(&mut self, id: CommandId) {
         let edge = self.edge();
@@ -548,6 +542,7 @@ impl MarkedShell {
             proposal: None,
             accepted: None,
             prompt: None,
+            continued: None,
             has_typed_ahead: false,
             last_status: None,
             has_read_files: false,
@@ -567,7 +562,17 @@ impl MarkedShell {
 
     fn come_to_prompt(&mut self, point: Point) {
         self.phase = Phase::Prompt;
-        self.prompt = Some(point);
+        (self.prompt, self.continued) = (Some(point), None);
+    }
+
+    /// Where its prompt ended.
+    pub(super) fn prompt_end(&self) -> Option<Place> {
+        self.prompt.map(|point| point.place)
+    }
+
+    /// Where its continuation prompt began, while it reads the rest of a command.
+    pub(super) fn continued_at(&self) -> Option<Place> {
+        self.continued.map(|point| point.place)
     }
 }
 

@@ -26,6 +26,7 @@ pub(crate) mod output;
 mod proposal;
 mod ready;
 mod record;
+mod rendered;
 mod ring;
 pub mod search;
 pub mod sentinel;
@@ -54,17 +55,22 @@ pub use masked::MaskedScreen;
 pub use memory::{Budget, new_session_bytes, release_soon};
 pub use output::Output;
 pub use record::WholeOutput;
+pub use rendered::{Rendered, line_readings};
 pub use spawn::{Integration, NewSession, knowing_environment};
 pub use view::{Moment, View};
 
 use crate::error::{Error, Exited, Result};
 use crate::guard::Redactor;
+use crate::guard::pending::PendingLine;
 use crate::ids::{CommandId, SessionId};
 use crate::model::{ExitInfo, Owner};
 use crate::pty::{Control, Foreground, Incarnation};
 use outbox::Outbox;
 use terminal::Terminal;
 use write::Writer;
+
+/// The right to type into a session, and what stands in its line editor as far as keys tell.
+pub type InputTurn = tokio::sync::Mutex<PendingLine>;
 
 /// A handle to a session; clones are the same session.
 #[derive(Clone)]
@@ -94,6 +100,9 @@ struct Shared {
     typing: Arc<tokio::sync::Mutex<()>>,
     /// Held by the `talk` that may type: where the system said the shell was when the last one ended.
     turn: tokio::sync::Mutex<Option<PathBuf>>,
+    /// Held by whoever types, from the question whether that is allowed to the last byte. Taken after `turn`, and before the
+    /// short locks.
+    input: Arc<InputTurn>,
     /// When the child was found dead.
     ended: Mutex<Option<Instant>>,
     /// When something was last typed that the terminal did not show.

@@ -331,12 +331,8 @@ impl Session {
     fn look_at_shell(&self, mut reached: Reached, foreground: Foreground, waited: Duration) -> Ground {
         let (own, group) = (self.shared.control.pid(), foreground.group);
         let mut terminal = self.shared.lock();
-        // A copy of the shell runs something in its name, or is about to become a program.
-        // The line editor's mode says nothing while the terminal is behind: before a typed command has begun.
-        let is_behind = terminal.commands.open().any(|command| command.start.is_none());
-        // One that reads with the line editor at another depth than the prompt's is asked for something (`(read -e x)`).
-        let asks = is_within_builtin(reached.typed_to.depth, terminal.own_prompt_depth());
-        if group != own && reached.is_fork && (is_behind || asks || !terminal.emulator.modes().bracketed_paste) {
+        // A copy of the shell runs something in its name, or is about to become a program. It may ask (`(read -e x)`).
+        if group != own && reached.is_fork {
             return soon_or_busy(waited, "A part of a command is still running".to_owned(), foreground);
         }
         let is_at_marked_prompt = group == own && phase(&terminal) == Some(Phase::Prompt);
@@ -503,7 +499,10 @@ impl Reached {
 
 /// The shell that gets what is typed: the program itself, or one behind it; the process is unknown of a shell elsewhere.
 /// Else the reason why nothing may be typed.
-fn answering_shell(program: &Program, canonical: bool) -> std::result::Result<(Form, Option<Program>), String> {
+pub(super) fn answering_shell(
+    program: &Program,
+    canonical: bool,
+) -> std::result::Result<(Form, Option<Program>), String> {
     let program = &named_by_file(program.clone());
     if let Some(form) = interactive_shell(program) {
         return Ok((form, Some(program.clone())));

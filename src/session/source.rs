@@ -12,7 +12,7 @@ use kpty_emulator::{Answer, Modes, Request, Screen, Size};
 use super::search::{SearchAnswer, SearchRequest, search};
 use super::talk::{TalkAnswer, TalkRequest};
 use super::wait::{WaitAnswer, WaitRequest};
-use super::{Command, Output, Session, View};
+use super::{Command, InputTurn, Output, Rendered, Session, View};
 use crate::error::{Error, Result};
 use crate::guard::Redactor;
 use crate::ids::{CommandId, SessionId};
@@ -51,6 +51,18 @@ pub trait Source: Send + Sync {
 
     /// Waits while it has never said anything.
     async fn first_output(&self, timeout: Duration);
+
+    /// Whoever types takes this first.
+    fn input(&self) -> &Arc<InputTurn>;
+
+    /// What stands on the line is surely taken back before `talk` types there.
+    fn takes_line_back(&self) -> bool;
+
+    /// A shell may run the line that is sent off next, and its line can be looked at; one that is known need not be.
+    fn may_show_line(&self, is_unknown: bool) -> bool;
+
+    /// The line that Enter would send off, as the screen shows it when everything that was typed has been taken.
+    async fn rendered_line(&self, expected: Option<&str>) -> Rendered;
 
     /// Types bytes.
     async fn write(&self, bytes: &[u8]) -> Result<usize>;
@@ -135,6 +147,22 @@ impl Source for Session {
 
     async fn first_output(&self, timeout: Duration) {
         Self::read_raw(self, 0, timeout).await;
+    }
+
+    fn input(&self) -> &Arc<InputTurn> {
+        &self.shared.input
+    }
+
+    fn takes_line_back(&self) -> bool {
+        true
+    }
+
+    fn may_show_line(&self, is_unknown: bool) -> bool {
+        Self::may_show_line(self, is_unknown)
+    }
+
+    async fn rendered_line(&self, expected: Option<&str>) -> Rendered {
+        Self::rendered_line(self, expected).await
     }
 
     async fn write(&self, bytes: &[u8]) -> Result<usize> {

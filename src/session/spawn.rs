@@ -140,6 +140,7 @@ impl Session {
             control: pty.control(),
             typing: Arc::default(),
             turn: tokio::sync::Mutex::default(),
+            input: Arc::default(),
             ended: Mutex::new(None),
             typed_hidden: Mutex::new(None),
             is_being_killed: AtomicBool::new(false),

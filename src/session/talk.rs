@@ -4,6 +4,7 @@
 //! typed at is found in `ready.rs`; what counts as an end is decided in `terminal.rs`, which sees every byte.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kpty_emulator::{Buffer, Mode, Request};
@@ -157,6 +158,12 @@ impl Session {
         sentinel: &Sentinel,
         deadline: Instant,
     ) -> Result<CommandId> {
+        // Nobody else types between the look at the line and the last byte.
+        let input = Arc::clone(&self.shared.input).lock_owned();
+        let Ok(mut line) = tokio::time::timeout_at(deadline.into(), input).await else {
+            return Err(self.busy("Somebody is typing into this session", None));
+        };
+        let has_line = !line.is_empty() || line.is_unknown();
         let command = request.command.trim_end_matches(['\n', '\r']);
         let cwd = self.directory().map(|path| path.display().to_string());
         let modes = self.shared.control.line_modes();
@@ -200,7 +207,7 @@ impl Session {
             let mut bytes = Vec::new();
             // In zsh any hook may have put text on the line, and only marks tell.
             let is_zle = matches!(ground, Ground::Shell { form: Form::Zsh, .. }) && !self.shared.control.is_canonical();
-            if is_zle || terminal.typed != TypedText::None || terminal.has_text_behind_prompt() {
+            if has_line || is_zle || terminal.typed != TypedText::None || terminal.has_text_behind_prompt() {
                 bytes.extend(self.clearing(&terminal, ground));
             }
             bytes.extend(text);
@@ -213,9 +220,15 @@ impl Session {
             (id, bytes)
         };
         // A command that was noted must be typed.
+        line.clear();
         let session = self.clone();
         let until = (deadline + GRACE).max(Instant::now() + LEAST_TYPING);
-        Finishing::new(async move { session.type_command(id, &bytes, until).await }).await?;
+        let typing = async move {
+            let typed = session.type_command(id, &bytes, until).await;
+            drop(line);
+            typed
+        };
+        Finishing::new(typing).await?;
         Ok(id)
     }
 

@@ -93,6 +93,8 @@ pub(super) struct Terminal {
     pub(super) last_activity: SystemTime,
     /// Offset at which output last came, for whoever waits for quiet.
     pub(super) last_output: Instant,
+    /// When something was last typed, by whomever.
+    pub(super) last_typed: Instant,
     /// What somebody may have left on the line.
     pub(super) typed: TypedText,
     /// Somebody typed a line since the last `talk` began.
@@ -147,6 +149,7 @@ impl Terminal {
             exit: None,
             last_activity: SystemTime::now(),
             last_output: now,
+            last_typed: now,
             typed: TypedText::None,
             has_typed_line: false,
             has_answered: false,

@@ -111,6 +111,7 @@ impl Session {
 
     /// Notes what is about to be typed, for whoever has to know: recordings, and what a command may have been.
     fn note_typed(&self, writer: Writer, bytes: &[u8]) {
+        self.shared.lock().last_typed = Instant::now();
         self.note_hidden(writer);
         self.record_input(bytes);
         if writer == Writer::Other {

@@ -120,10 +120,12 @@ impl Tools {
     /// Types text as it is; no Enter is added.
     pub async fn bridge_write(&self, session: &Session, data: &str, caller: &Caller) -> Reply {
         let began = Instant::now();
-        let written = match self.typist.check_bytes(session.id(), data.as_bytes()) {
-            Ok(()) => session.write(data.as_bytes()).await,
+        let mut turn = self.typist.turn(session).await;
+        let written = match turn.check_bytes(data.as_bytes()) {
+            Ok(()) => turn.type_bytes(data.as_bytes()).await,
             Err(blocked) => Err(blocked),
         };
+        drop(turn);
         let fields = written.map(|count| Map::from_iter([("bytes_written".to_owned(), json!(count))]));
         let mut reply = envelope::reply(fields.map_err(Into::into));
         envelope::mask(&mut reply, &session.redactor());

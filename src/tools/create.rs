@@ -6,9 +6,9 @@ use kpty_emulator::{MAX_COLS, MAX_ROWS, Size};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::Tools;
 use super::owner::owner;
 use super::params::{Params, wrong_type};
-use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::guard::Redactor;
 use crate::registry::{Registry, check_text};
@@ -54,7 +54,8 @@ pub(super) struct Answer {
 }
 
 impl Request {
-    pub(super) fn read(params: &mut Params<'_>, config: &Config, redactor: &Redactor) -> Result<Self> {
+    pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+        let (config, redactor) = (&tools.config, &tools.redactor);
         let shell = params.text("shell")?.unwrap_or(&config.shell).to_owned();
         let cwd = folder(params.text("cwd")?, &config.project_root, &shell)?;
         let cli_type = params.text("cli_type")?.unwrap_or(CLI_TYPE);
@@ -71,10 +72,11 @@ impl Request {
             integration: params.choice("integration", &INTEGRATIONS)?.unwrap_or_default(),
             inherited: config.inherited.clone(),
             ring_bytes: config.ring_bytes,
-            redactor: redactor.clone(),
+            redactor: Redactor::clone(redactor),
             shell,
             cwd,
         };
+        tools.typist.check_program(&new.shell, &new.args, &new.env)?;
         Ok(Self { new, cli_type: cli_type.to_owned() })
     }
 

@@ -48,6 +48,7 @@ pub use bridge::{
 pub use envelope::Reply;
 pub use schema::{input_schema, input_schema_for};
 pub use screen::{Field, Screen, lines_of};
+pub use typing::check_program;
 
 use crate::bridge::Bridges;
 use crate::config::{Config, ScreenAccess};
@@ -263,12 +264,10 @@ impl Tools {
             }
             "help" => Ok(help::help(&self.config)),
             "list" => fields(&Box::pin(list::list(self)).await?),
-            "create" => fields(
-                &Box::pin(create::Request::read(params, &self.config, &self.redactor)?.run(&self.registry)).await?,
-            ),
+            "create" => fields(&Box::pin(create::Request::read(params, self)?.run(&self.registry)).await?),
             "send_line" => Box::pin(send_line::Request::read(params, self)?.run(self)).await,
             "send_keys" => fields(&Box::pin(send_keys::Request::read(params, self)?.run(self)).await?),
-            "talk" | "run" => fields(&Box::pin(talk::Request::read(params, self)?.run()).await?),
+            "talk" | "run" => fields(&Box::pin(talk::Request::read(params, self)?.run(self)).await?),
             "wait" => fields(&Box::pin(wait::Request::read(params, self, caller)?.run()).await?),
             "read" => fields(&Box::pin(read::Request::read(params, self)?.run()).await?),
             "screenshot" => fields(&Box::pin(screenshot::Request::read(params, self)?.run()).await?),

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::params::{Params, number, wrong_type};
-use super::typing::{enter_delay, pause_before_enter};
+use super::typing::enter_delay;
 use super::{Target, Tools};
 use crate::error::{Error, Result};
 use crate::session::input;
@@ -112,19 +112,20 @@ impl Request {
         let is_typed = |(part, _): &(&Part, _)| !matches!(part, Part::Mouse(_));
         let typed: Vec<u8> =
             parts.iter().zip(&pieces).filter(is_typed).flat_map(|(_, (bytes, _))| bytes.clone()).collect();
-        tools.typist.check_bytes(session.id(), &typed)?;
+        let mut turn = tools.typist.turn(&*session).await;
+        turn.check_bytes(&typed)?;
         let mut bytes_written = 0;
         let mut bytes = Vec::new();
         for (index, (piece, _)) in pieces.iter().enumerate() {
             let ends_text = index > 0 && parts[index - 1].is_text() && !parts[index].is_text();
             if ends_text {
-                bytes_written += session.write(&std::mem::take(&mut bytes)).await?;
-                pause_before_enter(&*session, enter_delay).await;
+                bytes_written += turn.type_bytes(&std::mem::take(&mut bytes)).await?;
+                turn = turn.pause_before_enter(enter_delay).await;
             }
             bytes.extend_from_slice(piece);
         }
         if !bytes.is_empty() {
-            bytes_written += session.write(&bytes).await?;
+            bytes_written += turn.type_bytes(&bytes).await?;
         }
         let modes_known = known.is_none().then_some(false);
         Ok(Answer { bytes_written, modes_known, sent: pieces.into_iter().map(|(_, name)| name).collect() })

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::envelope::{Failure, Outcome, failed};
 use super::params::Params;
-use super::typing::{enter_delay, pause_before_enter};
+use super::typing::enter_delay;
 use super::{Target, Tools};
 use crate::error::{Error, Result};
 use crate::session::input;
@@ -51,8 +51,9 @@ impl Line {
     /// Text and Enter are two writes: programs take a burst for a paste.
     pub(super) async fn type_into(self, session: &dyn Source, tools: &Tools) -> Outcome {
         let Self { text: line, enter_delay } = self;
-        tools.typist.check_line(session.id(), &line)?;
-        let typed = if line.is_empty() { Ok(0) } else { session.write(line.as_bytes()).await };
+        let mut turn = tools.typist.turn(session).await;
+        turn.check_line(&line)?;
+        let typed = if line.is_empty() { Ok(0) } else { turn.type_bytes(line.as_bytes()).await };
         let typed = match typed {
             Ok(count) => written(count),
             Err(error) => {
@@ -62,9 +63,9 @@ impl Line {
             }
         };
         if !line.is_empty() {
-            pause_before_enter(session, enter_delay).await;
+            turn = turn.pause_before_enter(enter_delay).await;
         }
-        match session.write(b"\r").await {
+        match turn.type_bytes(b"\r").await {
             Ok(count) => Ok(both(typed, written(count))),
             Err(error) => {
                 let besides = both(typed, Value::Object(failed(&error)));

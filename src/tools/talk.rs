@@ -55,7 +55,7 @@ impl Request {
         let session = tools.target(params)?;
         let given = given.ok_or(Error::MissingParam("command"))?;
         let command = if params.flag("escapes", false)? { input::unescape(given) } else { given.to_owned() };
-        tools.typist.check_line(session.id(), &command)?;
+        tools.typist.check(&command)?;
         let sentinel = params.text("sentinel")?.map(str::to_owned);
         sentinel.as_deref().map_or(Ok(()), check_token).map_err(|problem| Error::invalid("sentinel", problem))?;
         let talk = TalkRequest {
@@ -69,7 +69,10 @@ impl Request {
         Ok(Self { session, talk, shows_screen: tools.may_read_screens().is_ok() })
     }
 
-    pub(super) async fn run(self) -> Result<Answer> {
+    pub(super) async fn run(self, tools: &Tools) -> Result<Answer> {
+        if !self.session.takes_line_back() {
+            tools.typist.turn(&*self.session).await.check_line(&self.talk.command)?;
+        }
         let answer = self.session.talk(self.talk).await.map_err(|error| match error {
             Error::Timeout(mut timed_out) if !self.shows_screen => {
                 timed_out.screen.clear();

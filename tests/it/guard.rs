@@ -67,3 +67,27 @@ fn the_corpus_is_judged_right() {
     }
     assert!(count > 50 && wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+/// `mark_it` does not exist; were it run, that would be an error of another kind.
+#[test]
+fn programs_of_the_command_line_are_judged() {
+    let folder = crate::support::Folder::new();
+    let rules = folder.file("rules.toml", "[[rule]]\nid = 'no-mark'\ncommand = 'mark_it'\nwhy = 'makes a mark'\n");
+    let cast = folder.path().join("x.cast");
+    let ask = |words: &[&str]| {
+        let mut command = crate::support::command(words);
+        crate::support::finished(command.env("KPTY_GUARD_RULES", &rules).output().expect("kpty starts"))
+    };
+    let file = cast.to_str().expect("UTF-8");
+    for words in [
+        &["record", "-o", file, "--", "sh", "-c", "true; mark_it"][..],
+        &["record", "-o", file, "--", "mark_it"],
+        &["run", "--", "sh", "-c", "mark_it"],
+    ] {
+        let run = ask(words);
+        assert!(run.code == 2 && run.stderr.contains("no-mark"), "{words:?}: {} {}", run.code, run.stderr);
+        assert!(!cast.exists());
+    }
+    let run = ask(&["run", "--", "echo", "mark_it"]);
+    assert_eq!((run.code, run.stdout.as_str()), (0, "mark_it\n"));
+}

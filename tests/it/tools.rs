@@ -2,6 +2,7 @@
 
 mod keys;
 mod screens;
+mod tricks;
 
 use std::ffi::OsString;
 use std::fs;

@@ -50,7 +50,12 @@ fn is_language(name: &str) -> bool {
 }
 
 /// The programs in a one-liner; `None` for a command that is no language.
-pub(super) fn inside(name: &str, arguments: &[String], input: Option<&str>) -> Option<Vec<Inner>> {
+pub(super) fn inside(
+    name: &str,
+    arguments: &[String],
+    input: Option<&str>,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Option<Vec<Inner>> {
     if matches!(
         name,
         "vim" | "vi" | "nvim" | "ex" | "view" | "gdb" | "psql" | "mysql" | "sqlite3" | "ftp" | "less" | "ed" | "emacs"
@@ -69,7 +74,73 @@ pub(super) fn inside(name: &str, arguments: &[String], input: Option<&str>) -> O
     let code = code_of(name, arguments, input)?;
     let mut found = Vec::new();
     collect(&code, 0, &mut found);
+    // What the line has put into the environment is part of the command that is built of it.
+    if let Some(known) = with_environment(&code, variable) {
+        collect(&known, 0, &mut found);
+    }
     Some(found)
+}
+
+/// How a program names a variable of its environment: what stands before and behind the name.
+const ENVIRONMENT: [(&str, &str); 17] = [
+    ("os.environ['", "']"),
+    ("os.environ[\"", "\"]"),
+    ("environ['", "']"),
+    ("environ[\"", "\"]"),
+    ("os.environ.get('", "')"),
+    ("os.environ.get(\"", "\")"),
+    ("os.getenv('", "')"),
+    ("os.getenv(\"", "\")"),
+    ("getenv('", "')"),
+    ("getenv(\"", "\")"),
+    ("process.env['", "']"),
+    ("process.env[\"", "\"]"),
+    ("ENV['", "']"),
+    ("ENV[\"", "\"]"),
+    ("ENV.fetch('", "')"),
+    ("$ENV{'", "'}"),
+    ("$ENV{", "}"),
+];
+/// Lookups that are resolved.
+const MOST_LOOKUPS: usize = 64;
+
+/// The code with the values of the variables that it looks up, where the line tells them; none where it looks up none.
+fn with_environment(code: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    let mut code = node_lookups(code);
+    let mut is_changed = false;
+    for (open, close) in ENVIRONMENT {
+        let mut from = 0;
+        for _ in 0..MOST_LOOKUPS {
+            let Some(at) = code[from..].find(open).map(|at| from + at) else { break };
+            let rest = &code[at + open.len()..];
+            let name = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");
+            let Some(value) = variable(name).filter(|_| rest[name.len()..].starts_with(close)) else {
+                from = at + open.len();
+                continue;
+            };
+            let end = at + open.len() + name.len() + close.len();
+            // Within braces it is part of the literal around it.
+            let braces = code[..at].ends_with('{') && code[end..].starts_with('}');
+            let value = value.replace(['\'', '"', '\\'], " ");
+            let (range, text) = if braces { (at - 1..end + 1, value) } else { (at..end, format!("'{value}'")) };
+            from = range.start + text.len();
+            code.replace_range(range, &text);
+            is_changed = true;
+        }
+    }
+    is_changed.then_some(code)
+}
+
+/// `process.env.NAME` as the form with brackets.
+fn node_lookups(code: &str) -> String {
+    let mut parts = code.split("process.env.");
+    let mut out = parts.next().unwrap_or("").to_owned();
+    for part in parts {
+        let end = part.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(part.len());
+        let (name, rest) = part.split_at(end);
+        out.push_str(&format!("process.env['{name}']{rest}"));
+    }
+    out
 }
 
 /// What a one-liner prints, when that is a literal.

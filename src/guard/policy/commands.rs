@@ -298,52 +298,6 @@ impl Judge<'_> {
         rule.map_or(Ok(()), |rule| Err(Found::new(rule, name, arguments)))
     }
 
-    fn partitions(&self, name: &str, arguments: &[String], any_disk: bool) -> Verdict<()> {
-        let only_looks = [
-            "-l",
-            "--list",
-            "-s",
-            "-d",
-            "--dump",
-            "-p",
-            "--print",
-            "print",
-            "-V",
-            "--version",
-            "-h",
-            "--help",
-            "-v",
-            "-J",
-            "--json",
-            "-F",
-            "--verify",
-            "-i",
-        ];
-        let changes = [
-            "mklabel",
-            "mktable",
-            "mkpart",
-            "rm",
-            "resizepart",
-            "--delete",
-            "-Z",
-            "-z",
-            "-o",
-            "--zap-all",
-            "--clear",
-            "name",
-            "set",
-        ];
-        let changes = arguments.iter().any(|a| changes.contains(&a.as_str()))
-            || name == "sgdisk" && arguments.iter().any(|a| a.starts_with("-n") || a.starts_with("-d") && a.len() > 2);
-        let looks = arguments.iter().any(|a| only_looks.contains(&a.as_str()));
-        let is_bare = arguments.is_empty() && matches!(name, "cfdisk" | "gdisk" | "parted");
-        if any_disk && (changes || !looks) || is_bare {
-            return Err(Found::new(&DISK_PARTITION, name, arguments));
-        }
-        Ok(())
-    }
-
     fn power(&self, name: &str, arguments: &[String], operands: &[&String]) -> Verdict<()> {
         let first = operands.first().map_or("", |word| word.as_str());
         let has = |words: &[&str]| arguments.iter().any(|argument| words.contains(&argument.as_str()));

@@ -16,7 +16,7 @@ use super::shell::{self, Script, Simple, Stage};
 use super::table::*;
 use super::targets::{Cwd, Path, clean};
 use super::user_rules::UserRules;
-use super::words::{DOWNLOADED, PACKED, UNKNOWN};
+use super::words::{DOWNLOADED, HOME, PACKED, UNKNOWN};
 use super::wrappers::{self, Inner, is_assignment};
 use super::{Hit, Verdict};
 
@@ -121,7 +121,15 @@ impl<'p> Judge<'p> {
         let mut all = Some(String::new());
         let mut is_download = false;
         for pipeline in &script.pipelines {
-            let output = self.pipeline(pipeline, input)?;
+            let counts = (self.depth, self.layers, self.nesting);
+            let output = match self.pipeline(pipeline, input) {
+                // What is switched off must not hide the next command.
+                Err(found) if self.is_off(&found) => {
+                    (self.depth, self.layers, self.nesting) = counts;
+                    Flow::default()
+                }
+                output => output?,
+            };
             is_download |= output.is_download;
             all = match (all, output.text) {
                 (Some(all), Some(text)) if all.len() < 1 << 16 => Some(all + &text),
@@ -368,7 +376,11 @@ impl<'p> Judge<'p> {
         if let Some(inner) = wrappers::inner(name, arguments, listed.as_deref().or(input.text.as_deref())) {
             return self.inside(inner, input);
         }
-        if let Some(inner) = code::inside(name, arguments, input.text.as_deref()) {
+        let variable = |name: &str| match self.vars.get(name) {
+            Some(Value { items, .. }) => Some(items.join(" ")),
+            None => (name == "HOME").then(|| HOME.to_string()),
+        };
+        if let Some(inner) = code::inside(name, arguments, input.text.as_deref(), &variable) {
             for found in inner {
                 self.inside(vec![found], &Flow::default())?;
             }
@@ -412,9 +424,14 @@ impl<'p> Judge<'p> {
     /// Goes on when a rule that is switched off was met.
     fn unless_off(&self, verdict: Verdict<()>) -> Verdict<()> {
         match verdict {
-            Err(found) if matches!(found.hit, Hit::Rule(rule) if self.rules.is_off(rule)) => Ok(()),
+            Err(found) if self.is_off(&found) => Ok(()),
             verdict => verdict,
         }
+    }
+
+    /// The rule that was met is switched off.
+    pub(super) fn is_off(&self, found: &Found) -> bool {
+        matches!(found.hit, Hit::Rule(rule) if self.rules.is_off(rule))
     }
 
     /// Rules that are off unless a setting turns them on.

@@ -17,6 +17,8 @@ mod later;
 #[expect(clippy::collapsible_match, reason = "closing a bracket changes the stack: no condition for an arm")]
 mod lexer;
 mod options;
+mod partitions;
+mod program;
 mod prose;
 mod shell;
 mod shells;
@@ -34,7 +36,7 @@ pub use table::{RULES, Rule};
 pub use user_rules::{OwnRule, UserRules};
 
 use judge::{Found, Judge};
-use table::{DOWNLOAD, REVERSE, TOO_LONG};
+use table::{DOWNLOAD, REVERSE, TOO_LONG, UNKNOWN_LINE};
 use words::MARKS;
 
 /// Longer text is refused: nobody types it, and judging it would cost as much as it is long.
@@ -80,18 +82,22 @@ impl Policy {
         Self { rules }
     }
 
+    /// Nothing but its length is known of such a text.
+    pub fn is_too_long(text: &str) -> bool {
+        text.len() > LONGEST_BYTES
+    }
+
+    /// Why a line is refused that nobody can see before it is run; not where a user has that rule off.
+    pub fn unknown_line(&self) -> Option<Refusal> {
+        (!self.rules.is_off(&UNKNOWN_LINE)).then(|| refusal(&UNKNOWN_LINE, String::new()))
+    }
+
     /// Judges a text of one line or several, as it would be typed.
     pub fn judge(&self, text: &str) -> Result<(), Refusal> {
         self.judged(text).or_else(|found| match found.hit {
             Hit::Rule(rule) if self.rules.is_off(rule) => Ok(()),
             Hit::Rule(rule) if matches!(rule.category, DOWNLOAD | REVERSE) && !self.rules.blocks_downloads() => Ok(()),
-            Hit::Rule(rule) => Err(Refusal {
-                rule: rule.id.to_owned(),
-                category: rule.category.to_owned(),
-                why: rule.why.to_owned(),
-                instead: rule.instead.to_owned(),
-                words: shown(&found.words),
-            }),
+            Hit::Rule(rule) => Err(refusal(rule, shown(&found.words))),
             Hit::Own(rule) => Err(Refusal {
                 rule: rule.id,
                 category: rule.category,
@@ -103,14 +109,28 @@ impl Policy {
     }
 
     fn judged(&self, text: &str) -> Verdict<()> {
-        if text.len() > LONGEST_BYTES {
+        if Self::is_too_long(text) {
             return Err(Found::new(&TOO_LONG, "", &[]));
         }
         let text = prose::normal(text);
         let mut judge = Judge::new(&self.rules);
         judge.is_prose = prose::is_prose(&text);
-        judge.text(&text, None)?;
+        match judge.text(&text, None) {
+            // The other shells may read something else in it.
+            Err(found) if judge.is_off(&found) => {}
+            judged => drop(judged?),
+        }
         windows::judge(&mut Judge::new(&self.rules), &text)
+    }
+}
+
+fn refusal(rule: &Rule, words: String) -> Refusal {
+    Refusal {
+        rule: rule.id.to_owned(),
+        category: rule.category.to_owned(),
+        why: rule.why.to_owned(),
+        instead: rule.instead.to_owned(),
+        words,
     }
 }
 

@@ -56,11 +56,26 @@ pub(super) fn commands(name: &str, arguments: &[String], input: Option<&str>) ->
             let pairs = arguments.windows(2).filter(|pair| pair[0].starts_with("alias."));
             found.extend(pairs.filter_map(|pair| pair[1].strip_prefix('!')).map(script));
         }
+        "bind" => found.extend(bindings(arguments)),
         "make" | "gmake" => found.extend(recipes(arguments, input)),
         "sed" | "gsed" => found.extend(arguments.iter().flat_map(|script| edits(script))),
         _ => {}
     }
     found
+}
+
+/// What a key of readline runs by itself: a command (`-x`), or typed text with an Enter in it.
+fn bindings(arguments: &[String]) -> Vec<Inner> {
+    let is_command = arguments.iter().any(|word| word.starts_with('-') && word.contains('x'));
+    let bound = |word: &String| {
+        let text = word.split_once("\":")?.1.trim();
+        let enters = ["\\n", "\\r", "\\C-m", "\\C-j", "\\C-M", "\\C-J"];
+        let has_enter = enters.iter().any(|enter| text.contains(enter));
+        let text =
+            enters.iter().fold(text.trim_matches(['"', '\'']).to_owned(), |text, enter| text.replace(enter, "\n"));
+        (is_command || has_enter).then_some(Inner::Script(text))
+    };
+    arguments.iter().filter_map(bound).collect()
 }
 
 /// The lines of rules that `make` is given on its own line or reads.

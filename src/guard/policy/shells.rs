@@ -111,6 +111,16 @@ impl Judge<'_> {
                 rest = more.get(1..).unwrap_or_default();
                 continue;
             }
+            // What fish runs before its first prompt.
+            let begins = option.strip_prefix("--init-command=").or_else(|| {
+                let follows = name == "fish" && matches!(option.as_str(), "-C" | "--init-command");
+                more.first().map(String::as_str).filter(|_| follows)
+            });
+            if let Some(text) = begins {
+                self.inside(vec![Inner::Script(text.to_owned())], &Flow::default())?;
+                rest = more.get(usize::from(!option.contains('='))..).unwrap_or_default();
+                continue;
+            }
             let is_command =
                 option == "--command" || option.starts_with('-') && !option.starts_with("--") && option.contains('c');
             if is_command {

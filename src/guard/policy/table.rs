@@ -111,9 +111,15 @@ pub(super) static TOO_DEEP: Rule =
     rule("too-deep", LIMIT, "hides a command under more layers than are looked through", "write the command plainly");
 pub(super) static TOO_LONG: Rule =
     rule("too-long", LIMIT, "is longer or more tangled than can be judged", "put it into a file and run that");
+pub(super) static UNKNOWN_LINE: Rule = rule(
+    "unknown-line",
+    LIMIT,
+    "stands on a line that neither the typed keys nor the screen tell",
+    "wait for the prompt, take the line back with Ctrl-C and type the command as text",
+);
 
 /// All of them.
-pub static RULES: [&Rule; 28] = [
+pub static RULES: [&Rule; 29] = [
     &REMOVE_ROOT,
     &REMOVE_HOME,
     &REMOVE_SYSTEM,
@@ -142,4 +148,5 @@ pub static RULES: [&Rule; 28] = [
     &REVERSE_SHELL,
     &TOO_DEEP,
     &TOO_LONG,
+    &UNKNOWN_LINE,
 ];

@@ -119,6 +119,31 @@ fn what_a_line_runs_by_a_detour_is_judged() {
         ("kill -9 1", "kill -USR2 1"),
         ("newfs /dev/ada0p2", "newfs -N /dev/ada0p2"),
         ("perl -ne print ~/.ssh/id_rsa", "perl -ne print notes.txt"),
+        (
+            "X='rm -rf /' python3 -c 'import os; os.system(os.environ[\"X\"])'",
+            "X='ls' python3 -c 'import os; os.system(os.environ[\"X\"])'",
+        ),
+        (
+            "A=rm python3 -c 'import os; os.system(os.environ[\"A\"] + \" -rf /\")'",
+            "A=ls python3 -c 'import os; os.system(os.environ[\"A\"] + \" -rf /\")'",
+        ),
+        (
+            "export A=reb B=oot; python3 -c \"import os; os.system(os.environ['A']+os.environ['B'])\"",
+            "export A=pri B=ntf; python3 -c \"import os; os.system(os.environ['A']+os.environ['B'])\"",
+        ),
+        (
+            "python3 -c 'import os; os.system(\"rm -rf \" + os.environ[\"HOME\"])'",
+            "python3 -c 'import os; print(\"rm -rf \" + os.environ[\"HOME\"])'",
+        ),
+        (
+            "T=/ python3 -c 'import os; os.system(f\"rm -rf {os.environ[\\\"T\\\"]}\")' || X=reboot node -e 'require(\"child_process\").execSync(process.env.X)'",
+            "X=ls node -e 'require(\"child_process\").execSync(process.env.X)'",
+        ),
+        ("X=reboot ruby -e 'system(ENV[\"X\"])'", "X=ls ruby -e 'system(ENV[\"X\"])'"),
+        ("X=reboot perl -e 'system($ENV{X})'", "X=ls perl -e 'system($ENV{X})'"),
+        ("bind -x '\"q\": reboot'", "bind -x '\"q\": ls'"),
+        ("bind '\"q\": \"reboot\\n\"'", "bind '\"q\": \"reboot\"'"),
+        ("fish -C reboot", "fish -C 'set x reboot'"),
         ("forfiles /P C:\\Users /C \"cmd /c del @file\"", "forfiles /P C:\\logs /M *.log /C \"cmd /c del @file\""),
     ] {
         let policy = Policy::default();
@@ -172,6 +197,15 @@ fn a_user_adds_rules_and_switches_others_off() {
     assert_eq!(verdict(&policy, "reboot"), None);
     let rule = verdict(&policy, "reboot; rm -rf /").map(|refusal| refusal.rule);
     assert_eq!(rule.as_deref(), Some("remove-root"), "what is off does not hide what is not");
+    for (line, expected) in [
+        ("shutdown /s /t 0 & format C: /y", Some("make-filesystem")),
+        ("shutdown /r & rd /s /q C:\\", Some("remove-windows-tree")),
+        ("cmd /c \"shutdown /s & rd /s /q C:\\\"", Some("remove-windows-tree")),
+        ("shutdown /s /t 0", None),
+        ("Stop-Computer; Remove-Item -Recurse -Force C:\\", Some("remove-windows-tree")),
+    ] {
+        assert_eq!(verdict(&policy, line).map(|refusal| refusal.rule).as_deref(), expected, "{line}");
+    }
 }
 
 #[test]

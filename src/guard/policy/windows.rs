@@ -49,7 +49,12 @@ impl Reader<'_, '_> {
             if !command.is_piped {
                 listed = None;
             }
-            self.command(&words, &mut listed, &command.words)?;
+            let depth = self.depth;
+            match self.command(&words, &mut listed, &command.words) {
+                // What is switched off must not hide the next command.
+                Err(found) if self.judge.is_off(&found) => self.depth = depth,
+                judged => judged?,
+            }
         }
         self.depth -= 1;
         Ok(())
