@@ -13,7 +13,7 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::client::Client;
-use super::serve::stop_signal;
+use super::serve::end_signal;
 use super::{Failure, Outcome, print};
 use crate::config::{Config, LONGEST_TALK};
 use crate::error::{Error, Result};
@@ -67,7 +67,7 @@ pub(super) fn run(arguments: McpArguments) -> std::result::Result<Outcome, Failu
 }
 
 async fn serve(arguments: McpArguments, config: Config) -> Result<()> {
-    let stop = stop_signal().map_err(|cause| Error::Server(format!("cannot listen for signals: {cause}")))?;
+    let stop = end_signal().map_err(|cause| Error::Server(format!("cannot listen for signals: {cause}")))?;
     let client = Client::at(&arguments.url, arguments.token_file.as_deref())?.with_server_user(arguments.server_user);
     if !arguments.alone && is_server(&client).await {
         tracing::info!("calls go to the server at {}", arguments.url);

@@ -15,7 +15,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::client::{Client, Connection, LinkFor};
-use super::serve::stop_signal;
+use super::serve::end_signal;
 use super::{Failure, Outcome, print};
 use crate::config;
 use crate::error::Error;
@@ -62,7 +62,7 @@ async fn is_shown(client: &Client) -> Result<bool, Failure> {
     let link = client.link(LinkFor::Browser).await?;
     let Some((_, code)) = link.split_once("?code=") else { return Ok(is_opened(&link)) };
     // It is removed on every way out, also on a signal.
-    let stop = stop_signal().map_err(|cause| Error::Server(format!("cannot listen for signals: {cause}")))?;
+    let stop = end_signal().map_err(|cause| Error::Server(format!("cannot listen for signals: {cause}")))?;
     let (folder, file) = write_redirect(&link).map_err(Error::Output)?;
     let is_opened = match file.to_str() {
         Some(path) => is_opened(path),

@@ -142,6 +142,25 @@ fn hang_ups() -> io::Result<impl FnOnce(Box<dyn Fn() + Send>) -> HangUps> {
 /// Waits for hang-ups.
 type HangUps = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 
+/// Comes when a program is asked to end that ends with its terminal.
+#[cfg(unix)]
+pub(super) fn end_signal() -> io::Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (stop, mut hang_up) = (stop_signal()?, signal(SignalKind::hangup())?);
+    Ok(async move {
+        tokio::select! {
+            () = stop => {}
+            _ = hang_up.recv() => {}
+        }
+    })
+}
+
+/// Comes when a program is asked to end that ends with its terminal.
+#[cfg(windows)]
+pub(super) fn end_signal() -> io::Result<impl Future<Output = ()>> {
+    stop_signal()
+}
+
 /// Comes when the server is asked to end.
 #[cfg(unix)]
 pub(super) fn stop_signal() -> io::Result<impl Future<Output = ()>> {

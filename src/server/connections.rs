@@ -12,8 +12,8 @@ use std::task::Poll;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::http::Request;
-use axum::response::Response;
+use axum::http::{Request, StatusCode};
+use axum::response::{IntoResponse as _, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::Service;
@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::access::{self, Admitted, Policy};
+use super::body::{Refusal, refusal};
 use super::crowd::{Crowd, Limits, Place};
 use super::pace::{Counted, Pace, Verdict, Watch};
 use super::peer::{Peer, PeerListener};
@@ -155,11 +156,16 @@ impl Service<Request<Incoming>> for Desk {
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let mut request = request.map(Body::new);
         let rules = Arc::clone(&self.0);
-        rules.pace.begin();
+        let is_long = rules.pace.begin() > MAX_HEAD_BYTES as u64 && head_bytes(&request) > MAX_HEAD_BYTES;
         request.extensions_mut().insert(ConnectInfo(rules.peer));
         // A request is passed on from hand to hand: room for it once, not in each of them.
         Box::pin(async move {
-            let response = match access::admit(&rules.policy, &mut request).await {
+            let admitted = match is_long {
+                // The parser lets a head pass that was complete when it looked.
+                true => Err(too_long().into_response()),
+                false => access::admit(&rules.policy, &mut request).await,
+            };
+            let response = match admitted {
                 Ok(admitted) => {
                     if admitted == Admitted::Known && rules.place.is_unknown() {
                         rules.place.make_known();
@@ -172,6 +178,17 @@ impl Service<Request<Incoming>> for Desk {
             Ok(response)
         })
     }
+}
+
+/// About as long as the head of a request was when it came.
+fn head_bytes(request: &Request<Body>) -> usize {
+    let fields = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
+    request.uri().path_and_query().map_or(0, |target| target.as_str().len()) + fields.sum::<usize>()
+}
+
+fn too_long() -> Refusal {
+    let why = format!("the head of the request is longer than {MAX_HEAD_BYTES} bytes");
+    refusal(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, &why)
 }
 
 #[cfg(test)]

@@ -26,9 +26,10 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// The head of a request is complete.
-    pub(super) fn begin(&self) {
+    /// The head of a request is complete. Returns how many bytes came since the last one was answered.
+    pub(super) fn begin(&self) -> u64 {
         self.begun.store(self.begun.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        self.read.load(Ordering::Relaxed).saturating_sub(self.read_by_then.load(Ordering::Relaxed))
     }
 
     /// It is answered.
