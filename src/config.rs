@@ -241,6 +241,13 @@ pub fn has_windows() -> bool {
     cfg!(any(windows, target_os = "macos")) || has_display()
 }
 
+/// Where files are put that live for a moment and are nobody else's: in memory where the system has such a place.
+pub fn private_folder() -> PathBuf {
+    let runtime =
+        std::env::vars_os().find(|(name, _)| name == "XDG_RUNTIME_DIR").map(|(_, value)| PathBuf::from(value));
+    runtime.filter(|folder| folder.is_absolute() && folder.is_dir()).unwrap_or_else(std::env::temp_dir)
+}
+
 /// The name of the user of this process, for people; nobody checks it.
 pub fn user_name() -> Option<String> {
     let is_name = |name: &OsStr| ["USER", "LOGNAME", "USERNAME"].iter().any(|known| name == *known);

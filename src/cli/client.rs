@@ -1,5 +1,6 @@
 //! Asking a running server: one `tools/call` over HTTP.
 
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,11 +12,13 @@ use serde_json::{Map, Value, json};
 
 use crate::config;
 use crate::error::{Error, Result};
-use crate::server::AGENT_HEADER;
+use crate::server::{AGENT_HEADER, Listening, listening};
 use crate::store::{TOKEN_FILE, Token};
 
 /// How long a connection may take. The server is on this machine.
 pub(super) const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a link can be good.
+const LINK_PATIENCE: Duration = Duration::from_secs(150);
 /// How much longer than asked for the server may take to answer.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
 
@@ -29,6 +32,10 @@ pub(super) struct Connection {
     #[arg(long, value_name = "FILE", env = "KPTY_TOKEN_FILE")]
     token_file: Option<PathBuf>,
 
+    /// Number of the user that the server runs as, where that is not you: only then it is sent the token
+    #[arg(long, value_name = "UID", env = "KPTY_SERVER_USER")]
+    server_user: Option<u32>,
+
     /// Print the answer as one line of JSON
     #[arg(long)]
     pub(super) json: bool,
@@ -41,8 +48,21 @@ pub(super) struct Client {
     /// Where it speaks MCP.
     path: String,
     token: Option<Token>,
+    /// The token was found, not named: it is left out where it is not meant.
+    is_found: bool,
+    /// The user that the server runs as, where it is another than ours.
+    server_user: Option<u32>,
     /// Who asks, for the record.
     agent: Option<HeaderValue>,
+}
+
+/// What a link is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LinkFor {
+    /// It is shown, so it has a code.
+    Person,
+    /// It is opened at once; no code where the server knows our browser.
+    Browser,
 }
 
 /// What the server answered.
@@ -99,7 +119,8 @@ impl Client {
     pub(super) fn new(connection: &Connection) -> Result<Self> {
         let user = config::user_name().unwrap_or_else(user_number);
         let agent = HeaderValue::from_bytes(format!("cli:{user}").as_bytes()).ok();
-        Ok(Self { agent, ..Self::at(&connection.url, connection.token_file.as_deref())? })
+        let client = Self::at(&connection.url, connection.token_file.as_deref())?;
+        Ok(Self { agent, server_user: connection.server_user, ..client })
     }
 
     /// A server by its address, and the file of its token.
@@ -116,12 +137,45 @@ impl Client {
             Some(file) => Some(Token::read(file)?),
             None => found_token(&url),
         };
-        Ok(Self { http, url, path, token, agent: None })
+        Ok(Self { http, url, path, token, is_found: token_file.is_none(), server_user: None, agent: None })
     }
 
-    /// What lets us in where our user does not.
-    pub(super) fn token(&self) -> Option<&str> {
-        self.token.as_ref().map(Token::as_str)
+    /// The user that the server runs as.
+    pub(super) fn with_server_user(self, server_user: Option<u32>) -> Self {
+        Self { server_user, ..self }
+    }
+
+    /// What lets us in where our user does not, to be sent at once. Anybody can listen on a port that is free, so it is
+    /// kept back from whoever listens as another user.
+    pub(super) async fn token(&self) -> Result<Option<&str>> {
+        let Some(token) = self.token.as_ref().map(Token::as_str) else { return Ok(None) };
+        let addresses = self.loopback_addresses().await;
+        let mut is_awaited = addresses.is_empty();
+        for address in addresses {
+            match listening(address) {
+                Listening::Ours | Listening::Untold => is_awaited = true,
+                Listening::User(user) if self.server_user == Some(user) => is_awaited = true,
+                // Who comes between this look and the connection gets nothing.
+                Listening::Nobody => {}
+                Listening::User(_) if self.is_found => return Ok(None),
+                Listening::User(user) => {
+                    return Err(Error::Server(format!(
+                        "what listens at {} runs as user {user}, not as you: the token was not sent. \
+                         --server-user {user} sends it there",
+                        self.url
+                    )));
+                }
+            }
+        }
+        Ok(is_awaited.then_some(token))
+    }
+
+    /// Where on this machine the server's name leads.
+    async fn loopback_addresses(&self) -> Vec<SocketAddr> {
+        let Ok(url) = reqwest::Url::parse(&self.url) else { return Vec::new() };
+        let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else { return Vec::new() };
+        let found = tokio::net::lookup_host((host.trim_matches(['[', ']']), port)).await;
+        found.into_iter().flatten().filter(|address| address.ip().to_canonical().is_loopback()).collect()
     }
 
     /// Where the server is.
@@ -143,13 +197,9 @@ impl Client {
     }
 
     /// A link that lets one browser in.
-    pub(super) async fn link(&self) -> Result<String> {
-        let request = self.http.post(format!("{}/ui/link", self.url)).timeout(ANSWER_PATIENCE).json(&json!({}));
-        let request = match &self.token {
-            Some(token) => request.bearer_auth(token.as_str()),
-            None => request,
-        };
-        let response = request.send().await.map_err(|error| self.problem(&error))?;
+    pub(super) async fn link(&self, purpose: LinkFor) -> Result<String> {
+        let asked = json!({ "browser": purpose == LinkFor::Browser });
+        let response = self.post_page("/ui/link", &asked, ANSWER_PATIENCE).await?;
         let status = response.status();
         let body: Value = response.json().await.map_err(|error| self.problem(&error))?;
         match body.get("path").and_then(Value::as_str) {
@@ -159,6 +209,20 @@ impl Client {
                 Err(Error::Server(format!("{} refused the request ({status}): {said}", self.url)))
             }
         }
+    }
+
+    /// Waits until a link has been used or is too old.
+    pub(super) async fn link_spent(&self, code: &str) -> Result<()> {
+        self.post_page("/ui/link/spent", &json!({ "code": code }), LINK_PATIENCE).await.map(drop)
+    }
+
+    async fn post_page(&self, path: &str, body: &Value, patience: Duration) -> Result<reqwest::Response> {
+        let request = self.http.post(format!("{}{path}", self.url)).timeout(patience).json(body);
+        let request = match self.token().await? {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        };
+        request.send().await.map_err(|error| self.problem(&error))
     }
 
     /// Asks for an action that ends at once.
@@ -178,7 +242,7 @@ impl Client {
             "jsonrpc": "2.0", "id": 1, "method": "tools/call",
             "params": { "name": "k_pty", "arguments": arguments },
         });
-        let request = self.request(&message, patience);
+        let request = self.request(&message, patience).await?;
         let response = request.send().await.map_err(|error| self.problem(&error))?;
         let status = response.status();
         let body: Value = response.json().await.map_err(|error| self.problem(&error))?;
@@ -189,17 +253,17 @@ impl Client {
         })
     }
 
-    fn request(&self, message: &Value, patience: Duration) -> reqwest::RequestBuilder {
+    async fn request(&self, message: &Value, patience: Duration) -> Result<reqwest::RequestBuilder> {
         let request =
             self.http.post(format!("{}{}", self.url, self.path)).timeout(patience + ANSWER_PATIENCE).json(message);
         let request = match &self.agent {
             Some(agent) => request.header(AGENT_HEADER, agent),
             None => request,
         };
-        match &self.token {
-            Some(token) => request.bearer_auth(token.as_str()),
+        Ok(match self.token().await? {
+            Some(token) => request.bearer_auth(token),
             None => request,
-        }
+        })
     }
 
     /// One message of the protocol, and whatever is answered.
@@ -209,7 +273,7 @@ impl Client {
         patience: Duration,
         headers: &[(HeaderName, &str)],
     ) -> Result<Value> {
-        let mut request = self.request(message, patience);
+        let mut request = self.request(message, patience).await?;
         for (name, value) in headers {
             // A name that cannot stand in a header is not told.
             if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
@@ -240,7 +304,9 @@ impl Client {
 /// The token that a server on this machine made for itself. It is not for servers elsewhere.
 fn found_token(url: &str) -> Option<Token> {
     let url = reqwest::Url::parse(url).ok()?;
-    let is_here = matches!(url.host_str()?, "localhost" | "127.0.0.1" | "[::1]");
+    let host = url.host_str()?;
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    let is_here = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
     let folder = config::default_state_dir().filter(|_| is_here)?;
     Token::read(&folder.join(TOKEN_FILE)).ok()
 }

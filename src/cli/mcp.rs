@@ -13,7 +13,7 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::client::Client;
-use super::serve::stop_signal;
+use super::serve::end_signal;
 use super::{Failure, Outcome, print};
 use crate::config::{Config, LONGEST_TALK};
 use crate::error::{Error, Result};
@@ -46,6 +46,10 @@ pub(super) struct McpArguments {
     #[arg(long, value_name = "FILE", env = "KPTY_TOKEN_FILE")]
     token_file: Option<PathBuf>,
 
+    /// Number of the user that the server runs as, where that is not you: only then it is sent the token
+    #[arg(long, value_name = "UID", env = "KPTY_SERVER_USER")]
+    server_user: Option<u32>,
+
     /// Never use a server; keep the sessions in this process
     #[arg(long)]
     alone: bool,
@@ -63,8 +67,8 @@ pub(super) fn run(arguments: McpArguments) -> std::result::Result<Outcome, Failu
 }
 
 async fn serve(arguments: McpArguments, config: Config) -> Result<()> {
-    let stop = stop_signal().map_err(|cause| Error::Server(format!("cannot listen for signals: {cause}")))?;
-    let client = Client::at(&arguments.url, arguments.token_file.as_deref())?;
+    let stop = end_signal().map_err(|cause| Error::Server(format!("cannot listen for signals: {cause}")))?;
+    let client = Client::at(&arguments.url, arguments.token_file.as_deref())?.with_server_user(arguments.server_user);
     if !arguments.alone && is_server(&client).await {
         tracing::info!("calls go to the server at {}", arguments.url);
         return until(stop, serve_stdio(Remote(client, config.identity.agent_id))).await;

@@ -47,6 +47,11 @@ pub(super) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+/// A person reads standard error as it is written.
+pub(super) fn is_watched() -> bool {
+    io::stderr().is_terminal()
+}
+
 /// Writes bytes as they are.
 pub(super) fn bytes(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();

@@ -23,7 +23,7 @@ const LAST_PATIENCE: Duration = Duration::from_secs(1);
 #[command(after_help = "\
 Whoever may ask the server can run commands as you. It listens on this machine only, answers only your own user (on
 Linux; elsewhere who has the token in the state folder) and refuses web pages of others. It ends, and its sessions
-with it, on SIGTERM or Ctrl-C. RUST_LOG sets what is logged to standard error.
+with it, on SIGTERM or Ctrl-C; SIGHUP only has it read --token-file again. RUST_LOG sets what is logged to standard error.
 
 Examples:
   kpty serve                                   MCP at http://127.0.0.1:8100/mcp
@@ -100,17 +100,65 @@ fn checked(url: &str, allowed: &[String]) -> Result<String, Error> {
 
 async fn serve(config: Config, settings: &ServerSettings) -> Result<(), Error> {
     // From here on a signal ends the server cleanly, however early it comes.
-    let stop = stop_signal().map_err(|cause| Error::Server(format!("cannot listen for signals: {cause}")))?;
+    let deaf = |cause: io::Error| Error::Server(format!("cannot listen for signals: {cause}"));
+    let stop = stop_signal().map_err(deaf)?;
+    let hang_ups = hang_ups().map_err(deaf)?;
     let server = Server::bind(settings).await?;
     print::problem(&format!("listening on http://{}, MCP at {}", server.address(), config.mcp_path));
     if let Some(bridge) = server.bridge_address() {
         print::problem(&format!("bridge on http://{bridge}"));
     }
-    print::problem(&format!(
-        "for people, once and within ten minutes: {} (`kpty open` makes more)",
-        server.first_link()
-    ));
+    // The link is as good as we are: a log keeps it for others to read.
+    print::problem(&match print::is_watched() {
+        true => format!("for people, once and within ten minutes: {} (`kpty open` makes more)", server.first_link()),
+        false => format!("for people: `kpty open --url {}`", server.url()),
+    });
+    let reload = server.reloader();
+    tokio::spawn(hang_ups(Box::new(reload)));
     server.run(Tools::new(config), stop).await
+}
+
+/// Does something at each hang-up: a terminal that is closed, or somebody who wants the settings read again. Neither ends
+/// the server. It is handled and not ignored, because programs of sessions would inherit that.
+#[cfg(unix)]
+fn hang_ups() -> io::Result<impl FnOnce(Box<dyn Fn() + Send>) -> HangUps> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut hang_up = signal(SignalKind::hangup())?;
+    Ok(move |work: Box<dyn Fn() + Send>| -> HangUps {
+        Box::pin(async move {
+            while hang_up.recv().await.is_some() {
+                work();
+            }
+        })
+    })
+}
+
+/// There is no such signal.
+#[cfg(windows)]
+fn hang_ups() -> io::Result<impl FnOnce(Box<dyn Fn() + Send>) -> HangUps> {
+    Ok(|_| -> HangUps { Box::pin(std::future::ready(())) })
+}
+
+/// Waits for hang-ups.
+type HangUps = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Comes when a program is asked to end that ends with its terminal.
+#[cfg(unix)]
+pub(super) fn end_signal() -> io::Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (stop, mut hang_up) = (stop_signal()?, signal(SignalKind::hangup())?);
+    Ok(async move {
+        tokio::select! {
+            () = stop => {}
+            _ = hang_up.recv() => {}
+        }
+    })
+}
+
+/// Comes when a program is asked to end that ends with its terminal.
+#[cfg(windows)]
+pub(super) fn end_signal() -> io::Result<impl Future<Output = ()>> {
+    stop_signal()
 }
 
 /// Comes when the server is asked to end.

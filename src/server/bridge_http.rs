@@ -94,7 +94,7 @@ impl Asked {
     async fn read(request: Request) -> Result<Self, Refusal> {
         let bytes = json_bytes(request).await?;
         let object = serde_json::from_slice(&bytes);
-        object.map(Self).map_err(|_| refuse(StatusCode::INTERNAL_SERVER_ERROR, "Error: Invalid JSON body"))
+        object.map(Self).map_err(|_| refuse(StatusCode::BAD_REQUEST, "Error: Invalid JSON body"))
     }
 
     /// A text that must be there; an empty one is not.

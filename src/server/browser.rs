@@ -1,7 +1,9 @@
 //! How a browser gets in: a link with a code that opens once and soon, and the login that it is exchanged for.
 //!
 //! Codes and logins are in memory only: a server that was started again knows none. Both are 128 random bits and are
-//! compared in constant time. A cookie is not bound to a port by browsers, so its name has the port in it; that keeps
+//! compared in constant time, and each is bound to who asked for it: another user of the machine who finds one out can
+//! do nothing with it ([`Peer::may_act_for`]). Our own user's browser needs no code at all but the announcement that it
+//! comes, because the kernel tells that it is ours. A cookie is not bound to a port by browsers, so its name has the port in it; that keeps
 //! two servers apart, and a login is good for the page alone: it opens no action beside the page's own WebSocket.
 
 use std::collections::VecDeque;
@@ -9,7 +11,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, header};
+use tokio::sync::watch;
 
+use super::peer::Peer;
 use crate::guard::is_same;
 use crate::ids::random_hex;
 
@@ -17,7 +21,7 @@ use crate::ids::random_hex;
 pub(super) const FIRST_LINK_LIFE: Duration = Duration::from_secs(600);
 /// How long a link is good that was asked for.
 pub(super) const LINK_LIFE: Duration = Duration::from_secs(120);
-/// Links that wait to be opened; the oldest goes when one more is made.
+/// Links, and browsers that were announced, which wait to be used; the oldest goes when one more is made.
 const MAX_CODES: usize = 16;
 /// Browsers that are logged in; the one that was silent for longest goes when one more comes.
 const MAX_LOGINS: usize = 32;
@@ -29,6 +33,8 @@ const LOGIN_LIFE: Duration = Duration::from_secs(12 * 3_600);
 pub(super) struct Browsers {
     cookie: String,
     state: Mutex<State>,
+    /// Moves when a code is used.
+    used: watch::Sender<()>,
 }
 
 #[derive(Default)]
@@ -36,11 +42,26 @@ struct State {
     codes: VecDeque<Secret>,
     /// The one that was used last is last.
     logins: VecDeque<Secret>,
+    /// Until when our own user's browsers are awaited that were announced.
+    announced: VecDeque<Instant>,
 }
 
 struct Secret {
     text: String,
+    holder: Peer,
     until: Instant,
+}
+
+impl State {
+    fn log_in(&mut self, holder: Peer, now: Instant) -> String {
+        let text = random_hex();
+        self.logins.retain(|login| login.until > now);
+        if self.logins.len() == MAX_LOGINS {
+            self.logins.pop_front();
+        }
+        self.logins.push_back(Secret { text: text.clone(), holder, until: now + LOGIN_LIFE });
+        text
+    }
 }
 
 /// Says how many there are, never which.
@@ -53,47 +74,87 @@ impl std::fmt::Debug for State {
 impl Browsers {
     /// Nobody is logged in.
     pub(super) fn new(port: u16) -> Self {
-        Self { cookie: format!("kpty_{port}"), state: Mutex::default() }
+        Self { cookie: format!("kpty_{port}"), state: Mutex::default(), used: watch::Sender::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A code that opens once.
-    pub(super) fn new_code(&self, life: Duration, now: Instant) -> String {
+    /// A code that opens once, for who asked for it.
+    pub(super) fn new_code(&self, life: Duration, holder: Peer, now: Instant) -> String {
         let text = random_hex();
         let mut state = self.lock();
         state.codes.retain(|code| code.until > now);
         if state.codes.len() == MAX_CODES {
             state.codes.pop_front();
         }
-        state.codes.push_back(Secret { text: text.clone(), until: now + life });
+        state.codes.push_back(Secret { text: text.clone(), holder, until: now + life });
         text
     }
 
     /// Takes a code, which is gone then. Returns the `Set-Cookie` of a new login; nothing for a code that is not good.
-    pub(super) fn redeem(&self, code: &str, now: Instant) -> Option<String> {
+    /// A code in the wrong hands stays good for the right ones.
+    pub(super) fn redeem(&self, code: &str, user: Peer, now: Instant) -> Option<String> {
         let mut state = self.lock();
         state.codes.retain(|code| code.until > now);
-        let at = position(&state.codes, code)?;
+        let at = position(&state.codes, code).filter(|&at| user.may_act_for(state.codes[at].holder))?;
         state.codes.remove(at);
-        let key = random_hex();
-        state.logins.retain(|login| login.until > now);
-        if state.logins.len() == MAX_LOGINS {
-            state.logins.pop_front();
+        let key = state.log_in(user, now);
+        drop(state);
+        self.used.send_replace(());
+        Some(self.set_cookie(&key))
+    }
+
+    /// Waits until a code is not good any more: it was used, or it is too old.
+    pub(super) async fn spent(&self, code: &str) {
+        let mut used = self.used.subscribe();
+        loop {
+            let until = {
+                let state = self.lock();
+                position(&state.codes, code).map(|at| state.codes[at].until)
+            };
+            let Some(until) = until else { return };
+            if tokio::time::timeout_at(until.into(), used.changed()).await.is_err() {
+                return;
+            }
         }
-        state.logins.push_back(Secret { text: key.clone(), until: now + LOGIN_LIFE });
+    }
+
+    /// A browser of our own user will come soon.
+    pub(super) fn announce(&self, now: Instant) {
+        let mut state = self.lock();
+        state.announced.retain(|&until| until > now);
+        if state.announced.len() == MAX_CODES {
+            state.announced.pop_front();
+        }
+        state.announced.push_back(now + LINK_LIFE);
+    }
+
+    /// Lets a browser in that was announced, once. Returns the `Set-Cookie` of its login.
+    pub(super) fn welcome(&self, user: Peer, now: Instant) -> Option<String> {
+        let mut state = self.lock();
+        state.announced.retain(|&until| until > now);
+        if user != Peer::Own {
+            return None;
+        }
+        state.announced.pop_front()?;
+        let key = state.log_in(user, now);
+        Some(self.set_cookie(&key))
+    }
+
+    fn set_cookie(&self, key: &str) -> String {
         let (name, life) = (&self.cookie, LOGIN_LIFE.as_secs());
-        Some(format!("{name}={key}; Path=/; Max-Age={life}; HttpOnly; SameSite=Strict"))
+        format!("{name}={key}; Path=/; Max-Age={life}; HttpOnly; SameSite=Strict")
     }
 
     /// The request comes from a browser that is logged in; its login lasts on from now.
-    pub(super) fn knows(&self, headers: &HeaderMap, now: Instant) -> bool {
+    pub(super) fn knows(&self, headers: &HeaderMap, user: Peer, now: Instant) -> bool {
         let Some(key) = self.cookie_of(headers) else { return false };
         let mut state = self.lock();
         state.logins.retain(|login| login.until > now);
-        let Some(at) = position(&state.logins, key) else { return false };
+        let at = position(&state.logins, key).filter(|&at| user.may_act_for(state.logins[at].holder));
+        let Some(at) = at else { return false };
         if let Some(mut login) = state.logins.remove(at) {
             login.until = now + LOGIN_LIFE;
             state.logins.push_back(login);
@@ -139,44 +200,86 @@ mod tests {
     #[test]
     fn a_code_opens_once_and_soon() {
         let (browsers, now) = (Browsers::new(8100), Instant::now());
-        let code = browsers.new_code(LINK_LIFE, now);
-        let set = browsers.redeem(&code, now).expect("a new code");
+        let code = browsers.new_code(LINK_LIFE, Peer::Own, now);
+        let set = browsers.redeem(&code, Peer::Own, now).expect("a new code");
         assert!(set.starts_with("kpty_8100=") && set.contains("HttpOnly") && set.contains("SameSite=Strict"), "{set}");
-        assert_eq!(browsers.redeem(&code, now), None, "a code that was used");
-        let late = browsers.new_code(LINK_LIFE, now);
-        assert_eq!(browsers.redeem(&late, now + LINK_LIFE), None, "a code that is too old");
+        assert_eq!(browsers.redeem(&code, Peer::Own, now), None, "a code that was used");
+        let late = browsers.new_code(LINK_LIFE, Peer::Own, now);
+        assert_eq!(browsers.redeem(&late, Peer::Own, now + LINK_LIFE), None, "a code that is too old");
         for guess in ["", "0", &"0".repeat(32)] {
-            assert_eq!(browsers.redeem(guess, now), None, "{guess}");
+            assert_eq!(browsers.redeem(guess, Peer::Own, now), None, "{guess}");
         }
     }
 
     #[test]
     fn a_login_lasts_while_it_is_used() {
         let (browsers, mut now) = (Browsers::new(1), Instant::now());
-        let set = browsers.redeem(&browsers.new_code(LINK_LIFE, now), now).expect("a login");
+        let set = browsers.redeem(&browsers.new_code(LINK_LIFE, Peer::Own, now), Peer::Own, now).expect("a login");
         let headers = with_cookie(&format!("other=1; {}", pair(&set)));
         for _ in 0..3 {
             now += LOGIN_LIFE - Duration::from_secs(1);
-            assert!(browsers.knows(&headers, now));
+            assert!(browsers.knows(&headers, Peer::Own, now));
         }
-        assert!(!browsers.knows(&headers, now + LOGIN_LIFE));
-        assert!(!browsers.knows(&HeaderMap::new(), now));
+        assert!(!browsers.knows(&headers, Peer::Own, now + LOGIN_LIFE));
+        assert!(!browsers.knows(&HeaderMap::new(), Peer::Own, now));
         let doubled = format!("{0}; {0}", pair(&set));
-        assert!(!browsers.knows(&with_cookie(&doubled), now), "two cookies are none");
-        assert!(!browsers.knows(&with_cookie(&pair(&set).replace("kpty_1=", "kpty_2=")), now), "of another port");
+        assert!(!browsers.knows(&with_cookie(&doubled), Peer::Own, now), "two cookies are none");
+        assert!(
+            !browsers.knows(&with_cookie(&pair(&set).replace("kpty_1=", "kpty_2=")), Peer::Own, now),
+            "of another port"
+        );
     }
 
     #[test]
     fn links_and_logins_are_bounded() {
         let (browsers, now) = (Browsers::new(1), Instant::now());
-        let codes: Vec<_> = (0..=MAX_CODES).map(|_| browsers.new_code(LINK_LIFE, now)).collect();
-        assert_eq!(browsers.redeem(&codes[0], now), None, "the oldest went");
-        let mut logins: Vec<String> = codes[1..].iter().filter_map(|code| browsers.redeem(code, now)).collect();
+        let codes: Vec<_> = (0..=MAX_CODES).map(|_| browsers.new_code(LINK_LIFE, Peer::Own, now)).collect();
+        assert_eq!(browsers.redeem(&codes[0], Peer::Own, now), None, "the oldest went");
+        let mut logins: Vec<String> =
+            codes[1..].iter().filter_map(|code| browsers.redeem(code, Peer::Own, now)).collect();
         assert_eq!(logins.len(), MAX_CODES);
         while logins.len() <= MAX_LOGINS {
-            logins.extend(browsers.redeem(&browsers.new_code(LINK_LIFE, now), now));
+            logins.extend(browsers.redeem(&browsers.new_code(LINK_LIFE, Peer::Own, now), Peer::Own, now));
         }
-        assert!(!browsers.knows(&with_cookie(pair(&logins[0])), now), "the oldest went");
-        assert!(browsers.knows(&with_cookie(pair(&logins[1])), now));
+        assert!(!browsers.knows(&with_cookie(pair(&logins[0])), Peer::Own, now), "the oldest went");
+        assert!(browsers.knows(&with_cookie(pair(&logins[1])), Peer::Own, now));
+    }
+
+    #[test]
+    fn what_was_made_for_one_user_opens_for_no_other() {
+        let (browsers, now, thief) = (Browsers::new(1), Instant::now(), Peer::User(7));
+        for holder in [Peer::Own, Peer::User(8), Peer::Untold] {
+            let code = browsers.new_code(LINK_LIFE, holder, now);
+            assert_eq!(browsers.redeem(&code, thief, now), None, "{holder:?}");
+            assert_eq!(browsers.redeem(&code, Peer::Nobody, now), None, "{holder:?}");
+            let set = browsers.redeem(&code, holder, now).expect("it is still good");
+            assert!(!browsers.knows(&with_cookie(pair(&set)), thief, now), "{holder:?}");
+            assert!(browsers.knows(&with_cookie(pair(&set)), holder, now), "{holder:?}");
+        }
+        assert_eq!(browsers.welcome(Peer::Own, now), None, "nobody was announced");
+        browsers.announce(now);
+        for user in [thief, Peer::Nobody, Peer::Untold] {
+            assert_eq!(browsers.welcome(user, now), None, "{user:?}");
+        }
+        assert!(browsers.welcome(Peer::Own, now).is_some());
+        assert_eq!(browsers.welcome(Peer::Own, now), None, "once");
+        browsers.announce(now);
+        assert_eq!(browsers.welcome(Peer::Own, now + LINK_LIFE), None, "soon");
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_code_can_be_waited_for() {
+        let (browsers, now) = (std::sync::Arc::new(Browsers::new(1)), Instant::now());
+        let code = browsers.new_code(LINK_LIFE, Peer::Own, now);
+        let waiting = tokio::spawn({
+            let (browsers, code) = (std::sync::Arc::clone(&browsers), code.clone());
+            async move { browsers.spent(&code).await }
+        });
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+        assert!(browsers.redeem(&code, Peer::Own, now).is_some());
+        waiting.await.expect("it ends");
+        browsers.spent("nonsense").await;
+        browsers.spent(&browsers.new_code(Duration::ZERO, Peer::Own, now)).await;
     }
 }

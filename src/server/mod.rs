@@ -10,12 +10,15 @@ mod body;
 mod bridge_http;
 mod browser;
 mod connections;
+mod crowd;
 mod desktop_auth;
 pub(crate) mod live;
 mod mcp;
+mod pace;
 mod peer;
 mod pty_http;
 mod query;
+mod rare;
 #[cfg(target_os = "linux")]
 mod sock_diag;
 mod state_dir;
@@ -27,7 +30,7 @@ use std::future::Future;
 use std::iter;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use axum::extract::State;
@@ -47,6 +50,7 @@ use crate::traffic::{Journal, Recording, Retention};
 use access::{Login, Policy};
 use browser::FIRST_LINK_LIFE;
 use connections::App;
+use crowd::{Crowd, Limits};
 use mcp::Folders;
 #[cfg(feature = "conformance")]
 pub use mcp::conformance;
@@ -54,6 +58,8 @@ pub use mcp::{
     AGENT_HEADER, Answer, Block, CLIENT_HEADER, Engine, Resource, SHOWS_PROGRESS_HEADER, TOOL_NAMES, ToolCall,
     serve_stdio,
 };
+use peer::Peer;
+pub use peer::{Listening, listening};
 use state_dir::Announcement;
 
 /// The version that answers and files carry.
@@ -117,7 +123,8 @@ pub struct Server {
     address: SocketAddr,
     bridge: Option<Bridge>,
     elsewhere: Option<Elsewhere>,
-    policy: Policy,
+    policy: Arc<Policy>,
+    token_file: Option<PathBuf>,
     store: Option<(Store, Restored)>,
     announcement: Option<Announcement>,
     state_dir: Option<PathBuf>,
@@ -145,6 +152,7 @@ impl Server {
         let store = folder.map(Store::open).transpose()?;
         let login = login(settings, folder)?;
         let policy = Policy::new(
+            host,
             iter::once(address.port()).chain(bridge_port).collect(),
             reach,
             &settings.allow_origins,
@@ -160,7 +168,8 @@ impl Server {
             address,
             bridge,
             elsewhere,
-            policy,
+            policy: Arc::new(policy),
+            token_file: settings.token_file.clone(),
             store,
             announcement,
             state_dir: settings.state_dir.clone(),
@@ -177,21 +186,38 @@ impl Server {
         self.bridge.as_ref().map(|bridge| bridge.address)
     }
 
-    /// A link that opens the page for people in one browser, within ten minutes.
-    pub fn first_link(&self) -> String {
-        let code = self.policy.browsers().new_code(FIRST_LINK_LIFE, Instant::now());
-        // Where it listens on all addresses, this machine reaches it as itself.
+    /// Where a program of this machine reaches it; where it listens on all addresses, as the machine itself.
+    pub fn url(&self) -> String {
         let host = match self.address.ip() {
             ip if !ip.is_unspecified() => self.address.to_string(),
             _ => format!("127.0.0.1:{}", self.address.port()),
         };
-        format!("http://{host}/ui?code={code}")
+        format!("http://{host}")
+    }
+
+    /// A link that opens the page for people in one browser of our own user, within ten minutes. It is a secret: for a
+    /// terminal, not for a log.
+    pub fn first_link(&self) -> String {
+        let code = self.policy.browsers().new_code(FIRST_LINK_LIFE, Peer::Own, Instant::now());
+        format!("{}/ui?code={code}", self.url())
+    }
+
+    /// Reads again what may have changed since the start: the token. One that cannot be used leaves the old one.
+    pub fn reloader(&self) -> impl Fn() + Send + 'static {
+        let (policy, file) = (Arc::clone(&self.policy), self.token_file.clone());
+        move || match file.as_deref().map(Token::read) {
+            Some(Ok(token)) => {
+                policy.replace_token(token);
+                tracing::info!("the token was read again");
+            }
+            Some(Err(error)) => tracing::warn!("the token stays as it was: {error}"),
+            None => tracing::info!("a hang-up is ignored"),
+        }
     }
 
     /// Answers until `stop` comes; then ends all sessions and returns.
     pub async fn run(self, tools: Tools, stop: impl Future<Output = ()>) -> Result<()> {
-        let Self { listener, address, bridge, elsewhere, policy, store, announcement, state_dir } = self;
-        let policy = Arc::new(policy);
+        let Self { listener, address, bridge, elsewhere, policy, store, announcement, state_dir, .. } = self;
         let saver = store.map(|(store, restored)| start_saving(&tools, store, restored));
         if let Some(folder) = &state_dir {
             tools.shelf().open(folder.join("recordings"));
@@ -202,10 +228,12 @@ impl Server {
         let health = Health { tools: tools.clone(), saver: saver.clone(), port: address.port() };
         let app = App::new(router(&tools, health.clone(), &policy), &tools.config().mcp_path, gate.clone());
         let stopping = CancellationToken::new();
-        let mut serving = tokio::spawn(connections::serve(listener, Arc::clone(&policy), app, stopping.clone()));
+        let crowd = Crowd::new(Limits::new());
+        let serving = connections::serve(listener, Arc::clone(&policy), app, Arc::clone(&crowd), stopping.clone());
+        let mut serving = tokio::spawn(serving);
         let bridging = bridge.map(|Bridge { listener, address }| {
             let app = bridge_router(&tools, Health { port: address.port(), ..health });
-            tokio::spawn(connections::serve(listener, policy, app.into(), stopping.clone()))
+            tokio::spawn(connections::serve(listener, policy, app.into(), crowd, stopping.clone()))
         });
         let registrar = elsewhere.map(|elsewhere| start_registering(&tools, elsewhere)).transpose()?;
         tokio::select! {
@@ -346,7 +374,7 @@ fn login(settings: &ServerSettings, folder: Option<&Path>) -> Result<Login> {
         }
         (Callers::Known, None, _) => None,
     };
-    Ok(Login::On(token))
+    Ok(Login::On(token.map(Mutex::new)))
 }
 
 /// Everything but the protocol.

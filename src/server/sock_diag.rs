@@ -4,7 +4,7 @@
 //! sockets of rustix; the crates for it bring a message framework for every family of sockets. The numbers are those of
 //! `linux/netlink.h`, `linux/sock_diag.h` and `linux/inet_diag.h`, and part of the kernel's stable interface.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use rustix::io::{self, Errno};
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
@@ -12,7 +12,9 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
 const NLM_F_REQUEST: u16 = 1;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const NLMSG_ERROR: u16 = 2;
 const IPPROTO_TCP: u8 = 6;
+const TCP_LISTEN: u8 = 10;
 const ALL_STATES: u32 = u32::MAX;
 /// No cookie is known: any socket of these addresses.
 const NO_COOKIE: [u8; 8] = [0xff; 8];
@@ -42,14 +44,30 @@ pub(super) struct SocketOwner {
 /// be called where nothing may block.
 pub(super) fn owner(local: SocketAddr, remote: SocketAddr) -> io::Result<SocketOwner> {
     let request = request(local, remote);
+    let (answer, length) = ask(&request)?;
+    read(&answer[..length], &request).ok_or(Errno::NOENT)
+}
+
+/// The owner of the socket that would take a connection to `local`; `NOENT` when nobody listens there.
+pub(super) fn listener(local: SocketAddr) -> io::Result<SocketOwner> {
+    let nowhere = match local.ip() {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    let request = request(local, SocketAddr::new(nowhere, 0));
+    let (answer, length) = ask(&request)?;
+    read_listener(&answer[..length], &request)
+}
+
+fn ask(request: &[u8; REQUEST_BYTES]) -> io::Result<([u8; 1_024], usize)> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(SOCK_DIAG))?;
     // Connected to the kernel, the socket takes nothing from anybody else.
     rustix::net::connect(&socket, &SocketAddrNetlink::new(0, 0))?;
-    rustix::net::send(&socket, &request, SendFlags::empty())?;
+    rustix::net::send(&socket, request, SendFlags::empty())?;
     let mut answer = [0; 1_024];
     let (length, _) = rustix::net::recv(&socket, &mut answer[..], RecvFlags::empty())?;
-    read(&answer[..length], &request).ok_or(Errno::NOENT)
+    Ok((answer, length))
 }
 
 fn request(local: SocketAddr, remote: SocketAddr) -> [u8; REQUEST_BYTES] {
@@ -94,6 +112,27 @@ fn read(answer: &[u8], request: &[u8; REQUEST_BYTES]) -> Option<SocketOwner> {
     if !is_whole || asked != told {
         return None;
     }
+    read_owner(answer)
+}
+
+/// The same of a listener: it may be bound to all addresses, so only its port is compared.
+fn read_listener(answer: &[u8], request: &[u8; REQUEST_BYTES]) -> io::Result<SocketOwner> {
+    let number =
+        |at: usize| answer.get(at..).and_then(|bytes| bytes.first_chunk()).map(|bytes| i32::from_ne_bytes(*bytes));
+    let kind = answer.get(4..).and_then(|bytes| bytes.first_chunk()).map(|bytes| u16::from_ne_bytes(*bytes));
+    match kind {
+        Some(SOCK_DIAG_BY_FAMILY) => {
+            let is_listener = answer.get(HEADER_BYTES + 1) == Some(&TCP_LISTEN);
+            let is_port =
+                answer.get(ANSWER_ID_AT..ANSWER_ID_AT + 2) == request.get(HEADER_BYTES + 8..HEADER_BYTES + 10);
+            read_owner(answer).filter(|_| is_listener && is_port).ok_or(Errno::NOENT)
+        }
+        Some(NLMSG_ERROR) => Err(number(HEADER_BYTES).map_or(Errno::INVAL, |code| Errno::from_raw_os_error(-code))),
+        _ => Err(Errno::INVAL),
+    }
+}
+
+fn read_owner(answer: &[u8]) -> Option<SocketOwner> {
     let number = |at: usize| Some(u32::from_ne_bytes(*answer.get(at..)?.first_chunk()?));
     Some(SocketOwner { uid: number(ANSWER_UID_AT)?, inode: number(ANSWER_UID_AT + 4)? })
 }
@@ -144,10 +183,26 @@ mod tests {
     }
 
     #[test]
+    fn who_listens_is_known_however_it_is_bound() {
+        for (bound, asked) in
+            [("127.0.0.1:0", "127.0.0.1"), ("0.0.0.0:0", "127.0.0.1"), ("[::1]:0", "::1"), ("[::]:0", "127.0.0.1")]
+        {
+            let listener_socket = TcpListener::bind(bound).expect("a free port");
+            let port = listener_socket.local_addr().expect("its address").port();
+            let asked = SocketAddr::new(asked.parse().expect("an address"), port);
+            let found = listener(asked).expect("it listens");
+            assert_eq!(found.uid, rustix::process::geteuid().as_raw(), "{bound}");
+            drop(listener_socket);
+            assert_eq!(listener(asked), Err(Errno::NOENT), "{bound}");
+        }
+    }
+
+    #[test]
     fn answers_that_are_none_are_refused() {
         let request = request("127.0.0.1:1".parse().expect("one"), "127.0.0.1:2".parse().expect("another"));
         for length in 0..200 {
             assert_eq!(read(&vec![0xff; length], &request), None);
+            assert!(read_listener(&vec![0xff; length], &request).is_err());
         }
     }
 }

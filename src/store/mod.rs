@@ -15,6 +15,7 @@ mod snapshot;
 mod source;
 mod token;
 
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -154,10 +155,11 @@ impl Store {
         session_files::append_lines(&self.folder.join(SESSIONS), session_id, lines)
     }
 
-    /// Removes what is too old to be asked for, and what was never finished; nothing is being written meanwhile.
-    fn prune(&self) {
+    /// Removes what is too old to be asked for, and what was never finished; nothing is being written meanwhile. The
+    /// folders of these sessions stay.
+    fn prune(&self, kept: &HashSet<String>) {
         if let Ok(_ours) = self.ready() {
-            session_files::prune(&self.folder.join(SESSIONS));
+            session_files::prune(&self.folder.join(SESSIONS), kept);
         }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use serde_json::json;
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -28,6 +28,9 @@ const REGISTRY_PAUSE: Duration = Duration::from_secs(1);
 const BUFFER_PAUSE: Duration = Duration::from_secs(5);
 /// When what failed is tried again.
 const RETRY_PAUSE: Duration = Duration::from_secs(2);
+/// How often the folders of sessions are pruned, and after how many new sessions.
+const PRUNE_PAUSE: Duration = Duration::from_secs(3_600);
+const PRUNE_AFTER: usize = 100;
 /// The event after which nothing older is kept.
 const RESET: &str = "registry_reset";
 /// How often the last state of a session that has ended is tried.
@@ -47,6 +50,8 @@ struct Shared {
     store: Arc<Store>,
     source: Arc<dyn Source>,
     saves: Semaphore,
+    /// There are so many new sessions that old ones have to go.
+    many_are_new: Notify,
     state: Mutex<State>,
     /// The tasks; they end with the saver's work.
     tasks: Mutex<JoinSet<()>>,
@@ -67,6 +72,8 @@ struct State {
     failing: HashMap<Target, String>,
     /// How often saving failed.
     failures: u64,
+    /// New sessions since folders were last told to be pruned.
+    unpruned: usize,
 }
 
 /// What a session looked like; the same means that there is nothing to save.
@@ -93,15 +100,14 @@ impl Saver {
             store: Arc::new(store),
             source,
             saves: Semaphore::new(SAVES_AT_ONCE),
+            many_are_new: Notify::new(),
             state: Mutex::new(State {
                 orphans: orphans.iter().map(|orphan| orphan.0.clone()).collect(),
                 ..State::default()
             }),
             tasks: Mutex::default(),
         });
-        let store = Arc::clone(&shared.store);
-        // Nobody waits for it.
-        drop(tokio::task::spawn_blocking(move || store.prune()));
+        shared.tasks().spawn(prune_now_and_then(Arc::clone(&shared)));
         shared.tasks().spawn(follow_registry(Arc::clone(&shared)));
         if !orphans.is_empty() {
             shared.tasks().spawn(clear_orphans(Arc::clone(&shared), orphans));
@@ -201,6 +207,18 @@ async fn clear_orphans(shared: Arc<Shared>, orphans: Vec<Orphan>) {
     save_children(&shared).await;
 }
 
+/// Removes what is too old or too much: at the start, every hour, and after many new sessions.
+async fn prune_now_and_then(shared: Arc<Shared>) {
+    loop {
+        let kept = shared.source.sessions().iter().map(|session| session.id().as_str().to_owned()).collect();
+        let store = Arc::clone(&shared.store);
+        // One that panicked is tried again the next time.
+        let _ = tokio::task::spawn_blocking(move || store.prune(&kept)).await;
+        // Whatever comes first.
+        let _ = tokio::time::timeout(PRUNE_PAUSE, shared.many_are_new.notified()).await;
+    }
+}
+
 /// Saves the registry after each change, and sees to it that each session is followed.
 async fn follow_registry(shared: Arc<Shared>) {
     let mut changed = shared.source.changed();
@@ -240,8 +258,13 @@ fn follow_sessions(shared: &Arc<Shared>) {
             // Not yet saved at all.
             let nothing = Stamp { last_activity: SystemTime::UNIX_EPOCH, buffer_size: 0, cols: 0, rows: 0, exit: None };
             state.sessions.insert(session.id().clone(), nothing);
+            state.unpruned += 1;
             tasks.spawn(follow_session(Arc::clone(shared), session));
         }
+    }
+    if state.unpruned >= PRUNE_AFTER {
+        state.unpruned = 0;
+        shared.many_are_new.notify_one();
     }
 }
 

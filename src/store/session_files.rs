@@ -2,6 +2,7 @@
 //!
 //! A power cut may cost the newest of these; making thousands of them survive one would wear the disk for nothing.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -117,8 +118,10 @@ pub(super) fn remove_others(sessions: &Path, kept: &[SessionRecord]) {
 }
 
 /// Removes the folders of sessions that are too old or too many, and what a killed server did not finish in the others.
-pub(super) fn prune(sessions: &Path) {
+/// Those of sessions that are there stay, however quiet they are.
+pub(super) fn prune(sessions: &Path, kept: &HashSet<String>) {
     let mut found = folders(sessions);
+    found.retain(|(_, path)| !path.file_name().and_then(|name| name.to_str()).is_some_and(|name| kept.contains(name)));
     found.sort_by(|a, b| b.cmp(a));
     let now = SystemTime::now();
     for (rank, (written, path)) in found.into_iter().enumerate() {
@@ -149,6 +152,7 @@ mod tests {
         for (name, file, is_old) in [
             ("pty_new", METADATA, false),
             ("pty_old", METADATA, true),
+            ("pty_quiet", METADATA, true),
             ("no.session", METADATA, true),
             ("pty_bare", "other", false),
         ] {
@@ -160,13 +164,13 @@ mod tests {
                 file.set_modified(old).expect("our file");
             }
         }
-        prune(folder.path());
+        prune(folder.path(), &HashSet::from(["pty_quiet".to_owned()]));
         let mut left: Vec<_> = fs::read_dir(folder.path())
             .expect("the folder")
             .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
             .collect();
         left.sort();
-        assert_eq!(left, ["no.session", "pty_bare", "pty_new"]);
+        assert_eq!(left, ["no.session", "pty_bare", "pty_new", "pty_quiet"]);
     }
 
     #[test]

@@ -13,6 +13,8 @@ use crate::model::{SessionRecord, iso_time};
 use crate::registry::is_session_id;
 
 const SCHEMA: &str = "pty_registry_v1";
+/// The schema without its version.
+const SCHEMA_NAME: &str = "pty_registry_v";
 /// The largest registry that is read: room for 10,000 sessions with long fields.
 const MAX_BYTES: u64 = 16 << 20;
 /// Sessions that are read at most.
@@ -48,13 +50,16 @@ pub(super) fn registry(records: &[SessionRecord]) -> io::Result<Vec<u8>> {
 pub(super) fn read_registry(path: &Path) -> (Vec<SessionRecord>, bool) {
     let parsed = match files::read(path, MAX_BYTES) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return (Vec::new(), true),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(Unread { salvaged: Vec::new(), problem: error.to_string() }),
         Ok(bytes) => parse(&bytes),
     };
     let (records, problem) = match parsed {
         Ok((records, 0)) => return (records, true),
         Ok((records, bad)) => (records, format!("{bad} of its sessions make no sense")),
-        Err(problem) => (Vec::new(), problem),
+        Err(Unread { salvaged, problem }) => {
+            let count = salvaged.len();
+            (salvaged, format!("{problem}; {count} of its sessions can be read"))
+        }
     };
     put_aside(path, &problem);
     (records, false)
@@ -68,23 +73,69 @@ pub(super) fn put_aside(path: &Path, problem: &str) {
     }
 }
 
+/// A file that is no registry, and the sessions that can be read from it all the same.
+#[derive(Debug, PartialEq)]
+struct Unread {
+    salvaged: Vec<SessionRecord>,
+    problem: String,
+}
+
 /// The sessions that make sense, and the number of those that do not.
-fn parse(bytes: &[u8]) -> Result<(Vec<SessionRecord>, usize), String> {
-    let found: Found = serde_json::from_slice(bytes).map_err(|error| format!("it is not a registry: {error}"))?;
+fn parse(bytes: &[u8]) -> Result<(Vec<SessionRecord>, usize), Unread> {
+    let found: Found = match serde_json::from_slice(bytes) {
+        Ok(found) => found,
+        Err(error) => {
+            let problem = format!("it is not a registry: {error}");
+            return Err(Unread { salvaged: salvage(bytes), problem });
+        }
+    };
     if found.schema != SCHEMA {
-        return Err(format!("its schema is not {SCHEMA}"));
+        return Err(Unread { salvaged: salvage(bytes), problem: format!("its schema is not {SCHEMA}") });
     }
     let total = found.sessions.len();
+    let records = sensible(found.sessions.into_iter());
+    let bad = total - records.len();
+    Ok((records, bad))
+}
+
+/// The entries that make sense, each session once.
+fn sensible(entries: impl Iterator<Item = Value>) -> Vec<SessionRecord> {
     let mut ids = HashSet::new();
-    let records: Vec<SessionRecord> = found
-        .sessions
-        .into_iter()
+    entries
         .take(MAX_SESSIONS)
         .filter_map(|entry| serde_json::from_value(entry).ok().filter(is_sensible))
         .filter(|record| ids.insert(record.session_id.clone()))
-        .collect();
-    let bad = total - records.len();
-    Ok((records, bad))
+        .collect()
+}
+
+/// The entries of a damaged file: every object that is whole and a session. A file of another version is left alone: what
+/// its entries mean is not known here.
+fn salvage(bytes: &[u8]) -> Vec<SessionRecord> {
+    let text = String::from_utf8_lossy(bytes);
+    let is_other = text.match_indices(SCHEMA_NAME).any(|(at, _)| {
+        let rest = &text[at + SCHEMA_NAME.len()..];
+        let version = rest.split('"').next().unwrap_or_default();
+        rest.len() > version.len() && version != "1" && version.parse::<u32>().is_ok()
+    });
+    if is_other {
+        return Vec::new();
+    }
+    let mut at = 0;
+    let entries = std::iter::from_fn(|| {
+        loop {
+            at += bytes.get(at..)?.iter().position(|&byte| byte == b'{')?;
+            let mut objects = serde_json::Deserializer::from_slice(&bytes[at..]).into_iter::<Value>();
+            match objects.next() {
+                Some(Ok(entry)) if entry.get("session_id").is_some() => {
+                    at += objects.byte_offset();
+                    return Some(entry);
+                }
+                // What is around entries, or damaged: the next one may begin right behind its bracket.
+                _ => at += 1,
+            }
+        }
+    });
+    sensible(entries)
 }
 
 fn is_sensible(record: &SessionRecord) -> bool {
@@ -168,5 +219,42 @@ mod tests {
         }
         let aside = fs::read_dir(folder.path()).expect("the folder").count();
         assert!((2..=4).contains(&aside), "{aside}");
+    }
+
+    /// Of a file that was cut, all entries before the cut come back; one changed byte costs one entry at most.
+    #[test]
+    fn every_entry_that_can_be_read_comes_back() {
+        let ids: Vec<String> = (0..4).map(|number| format!("s{number}")).collect();
+        let entries: Vec<Value> = ids.iter().map(|id| session(id)).collect();
+        for whole in [file(SCHEMA, &entries), registry(&sensible(entries.iter().cloned())).expect("a file")] {
+            let text = String::from_utf8(whole.clone()).expect("UTF-8");
+            let found = |bytes: &[u8]| match parse(bytes) {
+                Ok((records, _)) => records.len(),
+                Err(unread) => unread.salvaged.len(),
+            };
+            assert_eq!(found(&whole), 4);
+            // Entries have no braces inside.
+            let last = text.rfind('}').expect("an end");
+            for length in 0..last {
+                let complete = text.as_bytes()[..length].iter().filter(|&&byte| byte == b'}').count();
+                assert_eq!(found(&whole[..length]), complete, "cut at {length}");
+            }
+            let version = text.find(SCHEMA).expect("the schema") + SCHEMA_NAME.len();
+            for at in (0..whole.len()).filter(|&at| at != version) {
+                for change in [0x01, 0x11, 0x80] {
+                    let mut bytes = whole.clone();
+                    bytes[at] ^= change;
+                    assert!(found(&bytes) >= 3, "byte {at} ^ {change:x}: {}", String::from_utf8_lossy(&bytes));
+                }
+            }
+        }
+        assert_eq!(salvage(&file("pty_registry_v2", &[session("a")])), []);
+    }
+
+    #[test]
+    fn a_hostile_file_is_given_up_soon() {
+        let piece = br#"{"a":{"session_id":[{""#;
+        let bytes: Vec<u8> = piece.iter().copied().cycle().take(1 << 20).collect();
+        assert_eq!(salvage(&bytes), []);
     }
 }

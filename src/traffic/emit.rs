@@ -31,7 +31,9 @@ pub(super) struct Gateway {
 impl Gateway {
     /// Begins to tell it, unless it is this very server. Needs a runtime.
     pub(super) fn start(url: &str, own: Option<SocketAddr>, told: Arc<Told>) -> Option<Self> {
-        let parsed = reqwest::Url::parse(url).ok()?;
+        let parsed = reqwest::Url::parse(url);
+        let parsed =
+            parsed.inspect_err(|error| tracing::warn!("the gateway will not be told of traffic: {error}")).ok()?;
         if own.is_some_and(|own| is_own(&parsed, own)) {
             return None;
         }
@@ -58,14 +60,40 @@ impl Gateway {
 }
 
 async fn tell(client: reqwest::Client, target: String, mut events: mpsc::Receiver<Value>, told: Arc<Told>) {
+    let mut course = Course::default();
     while let Some(event) = events.recv().await {
         let answer = client.post(&target).json(&event).send().await;
         let is_taken = answer.as_ref().is_ok_and(|answer| answer.status().is_success());
         let count = if is_taken { &told.sent } else { &told.dropped };
-        if !is_taken && count.fetch_add(0, Ordering::Relaxed) == 0 {
-            tracing::warn!("the gateway does not take events: {}", reason(&answer));
-        }
         count.fetch_add(1, Ordering::Relaxed);
+        match course.turn(is_taken) {
+            Some(Turn::Fails) => tracing::warn!("the gateway does not take events: {}", reason(&answer)),
+            Some(Turn::Recovers) => tracing::warn!("the gateway takes events again"),
+            None => {}
+        }
+    }
+}
+
+/// How it goes with a gateway: each change is told once, whatever was dropped for other reasons meanwhile.
+#[derive(Default)]
+struct Course {
+    is_failing: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    Fails,
+    Recovers,
+}
+
+impl Course {
+    fn turn(&mut self, is_taken: bool) -> Option<Turn> {
+        let was_failing = std::mem::replace(&mut self.is_failing, !is_taken);
+        match (was_failing, is_taken) {
+            (false, false) => Some(Turn::Fails),
+            (true, true) => Some(Turn::Recovers),
+            _ => None,
+        }
     }
 }
 
@@ -90,6 +118,26 @@ fn is_own(url: &reqwest::Url, own: SocketAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_change_is_told_once() {
+        let mut course = Course::default();
+        let turns = [true, false, false, true, true, false].map(|is_taken| course.turn(is_taken));
+        assert_eq!(turns, [None, Some(Turn::Fails), None, Some(Turn::Recovers), None, Some(Turn::Fails)]);
+    }
+
+    /// Events that found no room are dropped too; that must not keep the reason from being told.
+    #[tokio::test]
+    async fn a_gateway_that_is_gone_is_told_after_events_found_no_room() {
+        let told = Arc::new(Told { dropped: AtomicU64::new(7), ..Told::default() });
+        let gateway = Gateway::start("http://127.0.0.1:9", None, Arc::clone(&told)).expect("a gateway");
+        gateway.tell(Value::Null);
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
+        while told.dropped.load(Ordering::Relaxed) < 8 {
+            assert!(tokio::time::Instant::now() < deadline, "it was not tried");
+            tokio::task::yield_now().await;
+        }
+    }
 
     #[test]
     fn the_own_address_is_known_however_it_is_written() {

@@ -62,6 +62,7 @@ fn no_route_is_open_to_web_pages() {
     let own = format!("localhost:{}", server.port);
     let other_port = format!("localhost:{}", server.port ^ 1);
     let rebound = format!("evil.example:{}", server.port);
+    let bracketed = format!("[::1].evil.example:{}", server.port);
     let with_user = format!("user@localhost:{}", server.port);
     let refused = [
         vec![("Host", rebound.as_str())],
@@ -71,6 +72,8 @@ fn no_route_is_open_to_web_pages() {
         vec![("Host", own.as_str()), ("Host", rebound.as_str())],
         vec![("Origin", "https://evil.example")],
         vec![("Origin", "null")],
+        vec![("Host", bracketed.as_str())],
+        vec![("Origin", "http://[::1].evil.example")],
         vec![("Origin", "http://localhost.evil.example")],
         vec![("Origin", "http://localhost:3000"), ("Origin", "https://evil.example")],
         vec![("Sec-Fetch-Site", "cross-site")],
@@ -201,17 +204,18 @@ fn a_token_file_that_is_no_secret_stops_the_start() {
 
 /// A test with a second user of this machine; it is left out, aloud, where nobody may become another user.
 #[cfg(target_os = "linux")]
-mod other_user {
+pub(crate) mod other_user {
+    use std::io::{BufRead as _, BufReader};
     use std::os::unix::fs::PermissionsExt as _;
     use std::os::unix::process::CommandExt as _;
-    use std::process::Command;
+    use std::process::{Child, Command, Stdio};
 
     use super::*;
 
-    const NOBODY: u32 = 65_534;
+    pub(crate) const NOBODY: u32 = 65_534;
 
     #[expect(clippy::print_stderr, reason = "a test that is left out says so")]
-    fn can_be_had() -> bool {
+    pub(crate) fn can_be_had() -> bool {
         let is_root = rustix::process::geteuid().is_root();
         if !is_root {
             eprintln!("left out: only root can become a second user");
@@ -229,6 +233,41 @@ mod other_user {
             .current_dir("/")
             .output();
         String::from_utf8(output.expect("bash runs").stdout).expect("UTF-8")
+    }
+
+    /// What another user is answered.
+    pub(crate) fn get(server: &Server, path: &str) -> String {
+        get_with(server, path, "")
+    }
+
+    /// The same with more lines in the head.
+    pub(crate) fn get_with(server: &Server, path: &str, more: &str) -> String {
+        let port = server.port;
+        let head = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n{more}\r\n");
+        send(port, &head, "cat <&3")
+    }
+
+    /// A server that lets in who has the token, and the program and the token for another user.
+    pub(crate) fn with_token(folder: &Folder) -> Server {
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).expect("our folder");
+        let server = Server::start_with(&[], &["--token-file", &token_file(folder, 0o600)]);
+        // By another program: a test beside this one would hand our open file on to its children, and a program that
+        // somebody can write is not started.
+        let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_kpty")).arg(folder.path().join("kpty")).status();
+        assert!(copied.expect("cp runs").success());
+        let theirs = folder.file("theirs", TOKEN);
+        std::fs::set_permissions(&theirs, std::fs::Permissions::from_mode(0o600)).expect("our file");
+        std::os::unix::fs::chown(&theirs, Some(NOBODY), Some(NOBODY)).expect("root may");
+        server
+    }
+
+    /// Runs what a command runs as that other user, whose own folder is `home`.
+    pub(crate) fn run_with_token(folder: &Folder, home: &Folder, command: Command) -> Run {
+        std::os::unix::fs::chown(home.path(), Some(NOBODY), Some(NOBODY)).expect("root may");
+        let mut theirs = Command::new(folder.path().join("kpty"));
+        theirs.args(command.get_args()).current_dir("/").env("KPTY_TOKEN_FILE", folder.path().join("theirs"));
+        theirs.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        finished(theirs.env("HOME", home.path()).uid(NOBODY).gid(NOBODY).output().expect("kpty starts"))
     }
 
     /// A request that makes a session, whose program makes a file.
@@ -326,13 +365,8 @@ mod other_user {
             return;
         }
         let folder = Folder::new();
-        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).expect("our folder");
-        let server = Server::start_with(&[], &["--token-file", &token_file(&folder, 0o600)]);
-        let program = folder.path().join("kpty");
-        std::fs::copy(env!("CARGO_BIN_EXE_kpty"), &program).expect("a copy");
-        let theirs = folder.file("theirs", TOKEN);
-        std::fs::set_permissions(&theirs, std::fs::Permissions::from_mode(0o600)).expect("our file");
-        std::os::unix::fs::chown(&theirs, Some(NOBODY), Some(NOBODY)).expect("root may");
+        let server = with_token(&folder);
+        let (program, theirs) = (folder.path().join("kpty"), folder.path().join("theirs"));
         let list = |token: Option<&Path>| {
             let mut command = Command::new(&program);
             command.args(["list", "--url", &server.url()]).current_dir("/").env_remove("HOME");
@@ -346,6 +380,61 @@ mod other_user {
         assert!(run.stderr.contains("401"), "{}", run.stderr);
         let run = list(Some(&theirs));
         assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    }
+
+    /// Whoever listens on the port gets requests, but the token only as our own user or one that was named.
+    #[test]
+    fn the_token_is_not_sent_to_another_user_who_listens() {
+        if !can_be_had() {
+            return;
+        }
+        let folder = Folder::new();
+        std::fs::create_dir_all(folder.path().join(".local/state/kpty")).expect("a folder");
+        let token = token_file(&folder, 0o600);
+        let found = folder.path().join(".local/state/kpty/token");
+        std::fs::copy(&token, &found).expect("a copy");
+        // An answer that is none; what was asked is printed.
+        let script = "import os, socket, sys\nos.setgid(65534); os.setuid(65534)\ns = socket.socket(); \
+                      s.bind(('127.0.0.1', 0)); s.listen(); print(s.getsockname()[1], flush=True)\n\
+                      for _ in range(3):\n c = s.accept()[0]; print(repr(c.recv(65536)), flush=True); c.close()\n";
+        let mut python = Command::new("python3");
+        python.args(["-c", script]).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = Listener(python.spawn().expect("python3"));
+        let mut said = BufReader::new(child.0.stdout.take().expect("a pipe"));
+        let mut port = String::new();
+        said.read_line(&mut port).expect("a port");
+        let url = format!("http://127.0.0.1:{}", port.trim());
+        let kpty = |arguments: &[&str]| {
+            let mut command = command(arguments.iter().chain(&["--url", &url]));
+            finished(
+                command.env("HOME", folder.path()).env_remove("KURORYUU_PROJECT_ROOT").output().expect("kpty starts"),
+            )
+        };
+        let run = kpty(&["list", "--token-file", &token]);
+        assert_eq!(run.code, 2);
+        assert!(run.stderr.contains("--server-user 65534"), "{}", run.stderr);
+        let mut asked = |arguments: &[&str]| {
+            let run = kpty(arguments);
+            assert_eq!(run.code, 2, "{}", run.stderr);
+            let mut line = String::new();
+            said.read_line(&mut line).expect("a request");
+            line
+        };
+        // One that was found is left out.
+        let request = asked(&["list"]);
+        assert!(request.contains("POST /mcp") && !request.contains(TOKEN), "{request}");
+        let request = asked(&["list", "--token-file", &token, "--server-user", "65534"]);
+        assert!(request.contains(TOKEN), "{request}");
+    }
+
+    /// A process that is ended when dropped.
+    struct Listener(Child);
+
+    impl Drop for Listener {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
     }
 
     #[test]

@@ -235,7 +235,7 @@ fn what_is_refused_is_told_in_the_words_of_a_bridge() {
         assert_eq!(told, (status, json!(false), json!(error)), "{path} {body}");
     }
     let bad = server.http("POST", "/pty/read", &[JSON], b"{");
-    assert_eq!((bad.status, bad.json()), (500, json!({ "ok": false, "error": "Error: Invalid JSON body" })));
+    assert_eq!((bad.status, bad.json()), (400, json!({ "ok": false, "error": "Error: Invalid JSON body" })));
     let wrong = server.get("/pty/talk");
     assert_eq!((wrong.status, wrong.json()), (404, json!({ "ok": false, "error": "Not found" })));
 }

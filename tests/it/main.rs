@@ -11,6 +11,8 @@ mod guard;
 mod leaks;
 mod life;
 mod live;
+#[cfg(target_os = "linux")]
+mod login;
 mod mcp;
 mod persistence;
 mod pty_http;
@@ -23,6 +25,8 @@ mod screenshot;
 mod serve;
 mod server;
 mod sizes;
+#[cfg(target_os = "linux")]
+mod slow;
 mod speech;
 mod support;
 mod talk;

@@ -394,3 +394,24 @@ mod linux {
         });
     }
 }
+
+/// A server that runs for long does not keep everything for as long.
+#[test]
+fn old_sessions_are_removed_while_the_server_runs() {
+    let server = Server::start();
+    let old = server.state.path().join("state/sessions/pty_of_long_ago");
+    // The first look is over when a session has come after it.
+    server.create();
+    std::fs::create_dir_all(&old).expect("a folder");
+    let file = std::fs::File::create(old.join("metadata.json")).expect("a file");
+    let age = std::time::Duration::from_secs(8 * 24 * 3_600);
+    file.set_modified(std::time::SystemTime::now() - age).expect("our file");
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    for _ in 0..110 {
+        server.done("create", json!({ "shell": "/bin/true" }));
+    }
+    while old.exists() {
+        assert!(std::time::Instant::now() < deadline, "it is still there");
+        server.done("create", json!({ "shell": "/bin/true" }));
+    }
+}

@@ -203,6 +203,29 @@ fn the_state_folder_says_where_the_server_is() {
 }
 
 #[test]
+fn an_own_address_of_loopback_works_with_its_own_link() {
+    let server = Server::start_with(&[], &["--host", "127.0.0.2"]);
+    let url = format!("http://127.0.0.2:{}", server.port);
+    let run = crate::support::kpty(["open", "--print", "--url", &url]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    assert!(run.stdout.starts_with(&format!("{url}/ui?code=")), "{}", run.stdout);
+    assert_eq!(crate::support::kpty(["list", "--url", &url]).code, 0);
+}
+
+/// Strangers can be refused as often as they like; the log has one line for many.
+#[test]
+fn refusals_do_not_fill_the_log() {
+    let mut server = Server::start();
+    for _ in 0..300 {
+        assert_eq!(server.http("GET", "/", &[("Host", "evil.example")], b"").status, 403);
+    }
+    server.signal("TERM");
+    server.end();
+    let lines = server.said_in_all().lines().filter(|line| line.contains("refused")).count();
+    assert!((1..30).contains(&lines), "{lines} lines");
+}
+
+#[test]
 fn an_address_for_others_has_to_be_asked_for() {
     let message = refused(["serve", "--port", "0", "--host", "0.0.0.0"]);
     assert!(message.contains("--allow-remote"), "{message}");
@@ -242,6 +265,43 @@ mod ends {
         server.signal("KILL");
         server.end();
         assert!(shells.iter().all(is_over));
+    }
+
+    /// A terminal that is closed ends nothing; the token is read again.
+    #[test]
+    fn a_hang_up_ends_nothing() {
+        let folder = crate::support::Folder::new();
+        let write = |token: &str| {
+            use std::os::unix::fs::PermissionsExt as _;
+            let path = folder.file("token", token);
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("our file");
+            path.to_str().expect("UTF-8").to_owned()
+        };
+        let [old, new] = ["old", "new"].map(|word| format!("{word}-token-of-the-tests"));
+        let file = write(&old);
+        let mut server = Server::start_with(&[("RUST_LOG", "info")], &["--allow-remote", "--token-file", &file]);
+        let (id, pid) = server.create();
+        let shell = watch(pid);
+        let status = |server: &Server, token: &str| {
+            let bearer = format!("Bearer {token}");
+            server.http("GET", "/", &[("Host", "box.example"), ("Authorization", &bearer)], b"").status
+        };
+        assert_eq!((status(&server, &old), status(&server, &new)), (200, 401));
+        write(&new);
+        server.signal("HUP");
+        let began = std::time::Instant::now();
+        while status(&server, &new) != 200 {
+            assert!(began.elapsed().as_secs() < 20, "the token was not read again");
+        }
+        assert_eq!(status(&server, &old), 401);
+        // What cannot be a token changes nothing.
+        write("x");
+        server.signal("HUP");
+        assert_eq!(server.done("talk", json!({ "session_id": id, "command": "trap -p HUP; echo on" }))["output"], "on");
+        assert_eq!(status(&server, &new), 200);
+        server.signal("TERM");
+        assert_eq!(server.end().code(), Some(0));
+        assert!(is_over(&shell));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -13,6 +14,9 @@ use crate::support::{Folder, Run, command, finished};
 /// Only a failure reaches it.
 const DEADLINE: Duration = Duration::from_secs(60);
 
+/// What is kept of what it says.
+const MOST_KEPT: usize = 8 << 20;
+
 /// A server on a free port; it is killed when dropped.
 pub(crate) struct Server {
     child: Child,
@@ -20,6 +24,9 @@ pub(crate) struct Server {
     pub(crate) state: Folder,
     /// What it said before it listened.
     pub(crate) said: String,
+    /// What it says after that, when it has ended.
+    later: Option<JoinHandle<Vec<u8>>>,
+    all: String,
 }
 
 /// An answer over HTTP.
@@ -117,16 +124,23 @@ impl Server {
             let mut line = String::new();
             let length = errors.read_line(&mut line).expect("the server says where it listens");
             assert_ne!(length, 0, "the server says: {said:?}");
-            let port = line.trim().strip_prefix("kpty: listening on http://127.0.0.1:");
-            if let Some(port) = port.and_then(|rest| rest.split(',').next()).and_then(|port| port.parse().ok()) {
+            let port = line.trim().strip_prefix("kpty: listening on http://").and_then(|rest| rest.split(',').next());
+            if let Some(port) = port.and_then(|rest| rest.rsplit(':').next()).and_then(|port| port.parse().ok()) {
                 break port;
             }
             // Warnings may come first.
             said.push_str(&line);
         };
         // Whatever comes later must not block the server.
-        std::thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink()));
-        Self { child, port, state, said }
+        let later = std::thread::spawn(move || {
+            let (mut kept, mut piece) = (Vec::new(), [0; 8_192]);
+            while let Ok(length @ 1..) = errors.read(&mut piece) {
+                let room = MOST_KEPT.saturating_sub(kept.len()).min(length);
+                kept.extend_from_slice(&piece[..room]);
+            }
+            kept
+        });
+        Self { child, port, state, said, later: Some(later), all: String::new() }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -145,7 +159,16 @@ impl Server {
 
     /// Waits for its end.
     pub(crate) fn end(&mut self) -> ExitStatus {
-        self.child.wait().expect("the server is our child")
+        let status = self.child.wait().expect("the server is our child");
+        if let Some(later) = self.later.take() {
+            self.all = String::from_utf8_lossy(&later.join().expect("a reader")).into_owned();
+        }
+        status
+    }
+
+    /// What a server said after it listened that has ended.
+    pub(crate) fn said_in_all(&self) -> &str {
+        &self.all
     }
 
     /// Opens a connection and sends a request on it; the answer is still to be read.

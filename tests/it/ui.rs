@@ -227,6 +227,34 @@ async fn what_is_no_business_of_a_page_is_refused() {
     assert_eq!(next(&mut socket, "reply").await["body"]["ok"], true, "nonsense breaks nothing");
 }
 
+/// Sessions that do not want to end keep a call busy for a while.
+#[tokio::test]
+async fn sixteen_calls_are_worked_on_and_there_is_room_again_after() {
+    const CALLS: usize = 20;
+    let server = Server::start();
+    let line = "trap '' HUP TERM; echo ready; while :; do sleep 1000 & wait; done";
+    let ids: Vec<Value> = (0..CALLS)
+        .map(|_| {
+            let id = server.done("create", json!({ "shell": "/bin/sh", "args": ["-c", line] }))["session_id"].clone();
+            server.done("wait", json!({ "session_id": id, "text": "ready" }));
+            id
+        })
+        .collect();
+    let mut socket = open(&server, &[]).await.expect("a socket");
+    for (n, id) in ids.iter().enumerate() {
+        say(&mut socket, json!({ "t": "call", "n": n, "args": { "action": "kill", "session_id": id } })).await;
+    }
+    let mut refused = 0;
+    for _ in 0..CALLS {
+        refused += usize::from(next(&mut socket, "reply").await["body"]["ok"] == false);
+    }
+    assert_eq!(refused, CALLS - 16);
+    for n in 0..40 {
+        say(&mut socket, json!({ "t": "call", "n": n, "args": { "action": "list" } })).await;
+        assert_eq!(next(&mut socket, "reply").await["body"]["ok"], true, "{n}");
+    }
+}
+
 #[tokio::test]
 async fn screens_that_are_switched_off_are_not_shown_here_either() {
     let server = Server::start_with(&[("KURORYUU_TERM_BUFFER_ACCESS", "off")], &[]);

@@ -2,7 +2,7 @@
 // KPTY names the program, CHROMIUM the browser. Each claim is printed with how it went; any failure is the script's.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { createServer } from "node:http";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ const PATIENCE = 60_000;
 const children = [];
 const folder = mkdtempSync(join(tmpdir(), "kpty-ui-"));
 
-/** A server of its own; its address and the link that it prints. */
+/** A server of its own; its address and a link to it, which is printed for its own user alone. */
 function serve(name, ...more) {
   const home = join(folder, name);
   const env = { ...process.env, HOME: folder, KURORYUU_PROJECT_ROOT: folder, KURORYUU_PTY_SHELL: "/bin/bash" };
@@ -25,8 +25,11 @@ function serve(name, ...more) {
     child.once("exit", (code) => failed(new Error(`the server ended with ${code}: ${said}`)));
     child.stderr.on("data", (data) => {
       said += data;
-      const link = said.match(/http:\S+\/ui\?code=\w+/)?.[0];
-      if (link) done({ link, url: new URL(link).origin });
+      const url = said.match(/listening on (http:\S+?),/)?.[1];
+      if (!url) return;
+      child.stderr.removeAllListeners("data").resume();
+      const link = execFileSync(KPTY, ["open", "--print", "--url", url], { env, encoding: "utf8" }).trim();
+      done({ link, url });
     });
   });
 }

@@ -140,7 +140,7 @@ async fn connect(remote: &Remote) -> Result<Socket, Failure> {
     };
     let refused = |error: SocketError| Error::Server(format!("no live screens at {url}: {error}"));
     let mut request = format!("ws://{place}{PATH}?as=attach").into_client_request().map_err(refused)?;
-    if let Some(token) = remote.client.token() {
+    if let Some(token) = remote.client.token().await? {
         let value = format!("Bearer {token}").parse();
         let value = value.map_err(|_| Error::Usage("the token is not one".to_owned()))?;
         request.headers_mut().insert("authorization", value);

@@ -9,7 +9,7 @@ use axum::extract::ws::{Message, WebSocket};
 use kpty_emulator::{Which, palette};
 use serde_json::{Map, Value, json};
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{Notify, broadcast, mpsc};
+use tokio::sync::{Notify, Semaphore, broadcast, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
@@ -145,6 +145,8 @@ struct Client {
     answers: mpsc::Receiver<Answer>,
     answering: mpsc::Sender<Answer>,
     typing: mpsc::Sender<(u64, Map<String, Value>)>,
+    /// Room for calls other than typing.
+    calls: Arc<Semaphore>,
     /// Ends with the client.
     tasks: JoinSet<()>,
 }
@@ -189,6 +191,7 @@ impl Client {
             answers,
             answering,
             typing,
+            calls: Arc::new(Semaphore::new(MAX_CALLS)),
             tasks,
         }
     }
@@ -381,13 +384,15 @@ impl Client {
             }
             return;
         }
-        if self.tasks.len() > MAX_WATCHED + MAX_CALLS {
+        let Ok(place) = Arc::clone(&self.calls).try_acquire_owned() else {
             return self.answer(n, refused("too many questions at once"));
-        }
+        };
         let (tools, name, answering) = (self.tools.clone(), self.name, self.answering.clone());
         self.tasks.spawn(async move {
             let body = Value::Object(tools.call(&args, Caller::named(name)).await.body);
             let _ = answering.send(Answer::Reply { n, body }).await;
+            // Not before: who takes no answers asks nothing more.
+            drop(place);
         });
     }
 

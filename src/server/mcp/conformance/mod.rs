@@ -35,6 +35,7 @@ use crate::error::{self, Error};
 use crate::server::Reach;
 use crate::server::access::{Login, Policy};
 use crate::server::connections::{self, App};
+use crate::server::crowd::{Crowd, Limits};
 
 /// One red pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
@@ -66,9 +67,10 @@ impl FixtureServer {
     /// Answers for ever; client sessions are kept in the folder.
     pub async fn run(self, state: &Path) -> error::Result<()> {
         let gate = Arc::new(Gate::new(Fixtures, Some(state.join(SESSIONS_FOLDER))));
-        let policy = Policy::new(vec![self.address.port()], Reach::Loopback, &[], Login::On(None))?;
+        let policy = Policy::new(self.address.ip(), vec![self.address.port()], Reach::Loopback, &[], Login::On(None))?;
         let app = App::new(Router::new(), "/mcp", gate);
-        connections::serve(self.listener, Arc::new(policy), app, CancellationToken::new()).await;
+        let crowd = Crowd::new(Limits::new());
+        connections::serve(self.listener, Arc::new(policy), app, crowd, CancellationToken::new()).await;
         Ok(())
     }
 }
