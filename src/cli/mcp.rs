@@ -21,6 +21,7 @@ use crate::pty;
 use crate::server::{
     AGENT_HEADER, Answer, Block, CLIENT_HEADER, Engine, SHOWS_PROGRESS_HEADER, TOOL_NAMES, ToolCall, serve_stdio,
 };
+use crate::session;
 use crate::tools::{Caller, Reply, Tools};
 use crate::traffic::{Recording, Retention};
 
@@ -58,6 +59,7 @@ pub(super) struct McpArguments {
 pub(super) fn run(arguments: McpArguments) -> std::result::Result<Outcome, Failure> {
     print::log_problems();
     pty::raise_open_files_limit();
+    session::keep_little_unused_memory();
     let config = Config::from_env()?;
     let runtime = super::threaded_runtime()?;
     let served = runtime.block_on(serve(arguments, config));

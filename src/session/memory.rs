@@ -143,14 +143,33 @@ pub fn release_soon() {
 /// count as used to the system. Takes milliseconds: not for a thread that serves others.
 fn release_unused_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    c::malloc_trim(0);
+}
+
+/// Has the allocator ask the system for large blocks one by one, and give back what is free at the end of a heap: where
+/// a long output was put together it would keep tens of megabytes per thread, which no later call gives back.
+pub fn keep_little_unused_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
-        #[expect(unsafe_code, reason = "the C library's own call; nothing safe offers it")]
-        mod c {
-            unsafe extern "C" {
-                pub(super) safe fn malloc_trim(pad: usize) -> i32;
-            }
-        }
-        c::malloc_trim(0);
+        c::mallopt(c::M_MMAP_THRESHOLD, LARGE_BLOCK);
+        c::mallopt(c::M_TRIM_THRESHOLD, 2 * LARGE_BLOCK);
+    }
+}
+
+/// Bytes of an allocation that is the system's.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+const LARGE_BLOCK: i32 = 1 << 20;
+
+/// The C library's own calls; nothing safe offers them.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[expect(unsafe_code, reason = "both take numbers only, and may be called at any time")]
+mod c {
+    pub(super) const M_TRIM_THRESHOLD: i32 = -1;
+    pub(super) const M_MMAP_THRESHOLD: i32 = -3;
+
+    unsafe extern "C" {
+        pub(super) safe fn malloc_trim(pad: usize) -> i32;
+        pub(super) safe fn mallopt(param: i32, value: i32) -> i32;
     }
 }
 

@@ -52,7 +52,7 @@ pub use commands::{Command, Evidence};
 pub(crate) use hidden::is_secret_question;
 pub use kill::{KillReport, kill_all, kill_now};
 pub use masked::MaskedScreen;
-pub use memory::{Budget, new_session_bytes, release_soon};
+pub use memory::{Budget, keep_little_unused_memory, new_session_bytes, release_soon};
 pub use output::Output;
 pub use record::WholeOutput;
 pub use rendered::{Rendered, line_readings};
