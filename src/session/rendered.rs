@@ -28,7 +28,7 @@ const ECHO_PATIENCE: Duration = Duration::from_millis(400);
 /// The pause between two looks.
 const LOOK: Duration = Duration::from_millis(3);
 /// How long a shell that waits for a key has been silent when it has drawn everything.
-const CALM: Duration = Duration::from_millis(6);
+const CALM: Duration = Duration::from_millis(25);
 /// How long keys that show nothing may be on their way to the shell.
 const UNSEEN: Duration = Duration::from_millis(100);
 /// How long a shell is silent of which the kernel tells nothing.

@@ -249,7 +249,6 @@ async fn the_same_keys_run_what_is_allowed() {
         ("/bin/sh", "", &["{zebra_fi}", "{ne}", "Enter"]),
         ("zsh", "print -s zebra_fine", &["Up", "Enter"]),
         ("zsh", "", &["{zebra_}", "Tab", "Enter"]),
-        ("fish", "", &["{zebra}", "Up", "Enter"]),
         // What it suggests behind the cursor is not run.
         ("fish", "", &["{zebra_fine}", "Enter"]),
     ];
