@@ -3,6 +3,7 @@
 //! A value that cannot be meant stops the start, and all of them are named at once.
 
 mod memory;
+mod places;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -13,6 +14,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use kpty_emulator::{MAX_COLS, MAX_ROWS, Size};
+
+pub use places::private_folder;
 
 use crate::error::{Error, Result};
 use crate::guard::{Policy, UserRules};
@@ -63,11 +66,7 @@ pub const SETTINGS: [(&str, &str, &str); 30] = [
     ("KURORYUU_INTERNAL_SECRET", "none", "lets other services change owners"),
     ("KPTY_TOKEN_FILE", "none", "file with the token for callers that are not the own user"),
     ("KPTY_MAX_SESSIONS", "1000", "live sessions at most"),
-    (
-        "KPTY_MEMORY_LIMIT",
-        "a quarter",
-        "memory of all sessions together, such as 512M; a quarter of the machine's unless told",
-    ),
+    ("KPTY_MEMORY_LIMIT", "a quarter", "memory of all sessions, such as 512M; of the machine's unless told"),
     ("KPTY_SPAWNS_AT_ONCE", "4", "programs started at the same time"),
     ("KPTY_KEEP_DEAD_S", "600", "how long a dead session stays readable"),
     ("KPTY_GUARD_RULES", "none", "TOML file with own rules for what may be typed"),
@@ -239,13 +238,6 @@ pub fn has_windows() -> bool {
     let is_display = |name: &OsStr| name == "DISPLAY" || name == "WAYLAND_DISPLAY";
     let has_display = || std::env::vars_os().any(|(name, value)| is_display(&name) && !value.is_empty());
     cfg!(any(windows, target_os = "macos")) || has_display()
-}
-
-/// Where files are put that live for a moment and are nobody else's: in memory where the system has such a place.
-pub fn private_folder() -> PathBuf {
-    let runtime =
-        std::env::vars_os().find(|(name, _)| name == "XDG_RUNTIME_DIR").map(|(_, value)| PathBuf::from(value));
-    runtime.filter(|folder| folder.is_absolute() && folder.is_dir()).unwrap_or_else(std::env::temp_dir)
 }
 
 /// The name of the user of this process, for people; nobody checks it.

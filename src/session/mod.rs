@@ -9,6 +9,7 @@ mod depth;
 mod dialect;
 mod driver;
 mod dropped;
+mod enter;
 mod evidence;
 mod facts;
 mod foreign;

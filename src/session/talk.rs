@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use super::attend::{Turn, Unattended};
 use super::commands::{Evidence, TypedTo, Way};
 use super::dropped::{DroppedLine, Looks};
+use super::enter::{Enter, can_be_pasted, is_plain, typed};
 use super::evidence::{MarkedShell, Phase};
 use super::foreign::ForeignLines;
 use super::integration::{INTERRUPT, IntegratedShell};
@@ -557,48 +558,4 @@ pub(super) enum State {
     Ended,
     Incomplete,
     Running,
-}
-
-/// A control character in a paste may mean something to the terminal or to the line editor.
-fn can_be_pasted(text: &str) -> bool {
-    !text.chars().any(|c| c.is_control() && c != '\n')
-}
-
-/// A shell that never asks for pastes, whatever a program left the terminal's modes in.
-fn is_plain(typed_to: Option<&TypedTo>) -> bool {
-    let program = typed_to.and_then(|typed_to| typed_to.args.first());
-    program.is_some_and(|program| {
-        let is_bash = program.rsplit('/').next().is_some_and(|name| name.contains("bash"));
-        !is_bash && matches!(Form::for_program(program), Some(Form::Posix | Form::Mksh))
-    })
-}
-
-/// How a line is ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Enter {
-    /// All lines are one paste; the line editor knows the key.
-    Paste,
-    /// The same; the system drops that key, and the line editor takes a line feed for it.
-    PasteLineFeed,
-    /// The system makes a line feed of the key.
-    Key,
-    /// Nobody does.
-    LineFeed,
-}
-
-/// Text as it is typed: in one piece where the line editor takes a paste, else line by line.
-fn typed(text: &str, enter: Enter) -> Vec<u8> {
-    let plain = || text.replace("\r\n", "\n");
-    match enter {
-        Enter::Key => return format!("{}\r", plain().replace('\n', "\r")).into_bytes(),
-        Enter::LineFeed => return format!("{}\n", plain()).into_bytes(),
-        Enter::Paste | Enter::PasteLineFeed => {}
-    }
-    let mut text = text.to_owned();
-    // Taking one out may make another.
-    while text.contains("\x1b[201~") {
-        text = text.replace("\x1b[201~", "");
-    }
-    let key = if enter == Enter::PasteLineFeed { '\n' } else { '\r' };
-    format!("\x1b[200~{text}\x1b[201~{key}").into_bytes()
 }

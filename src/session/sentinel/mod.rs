@@ -23,9 +23,11 @@
 
 mod pipeline;
 mod quote;
+mod words;
 
 pub use self::pipeline::Pipeline;
 use self::quote::typed;
+use self::words::{eval, quiet, unset};
 use crate::guard::is_complete;
 
 /// Before the visible line: cancel an open sequence, then undo what would make text unreadable (character set, insert
@@ -37,16 +39,6 @@ const READABLE: &str = r"\030\033\134\017\033(B\033[4l\033[?7h\033[0m\r\n\033[K"
 /// a function of our own is a subshell; it is spared where the status is 0. As the left side of `&&` it fires neither
 /// `set -e` nor a trap on errors.
 const RESTORE: &str = r#"case '"$?"' in 0) ;; *) (exit '"$?"') && :;; esac"#;
-
-/// Hides what a shell says of our own commands (`set -x`).
-fn quiet(form: Form) -> &'static str {
-    match form {
-        // These may be restricted: then they open no file.
-        Form::Bash | Form::Mksh => ">&- 2>&-",
-        // Where no descriptor is left to save them in, outputs that others have closed stay so.
-        _ => ">/dev/null 2>&1",
-    }
-}
 
 /// Tells whether mksh's prompt can be changed; to change one that is read-only would be an error like any other.
 const MAY_PROMPT: &str = "(PS1=) 2>&-";
@@ -436,21 +428,6 @@ const PIPELINE_FORMAT: &str = r"\030\033]133;L;%s;k=%s%s\033\134";
 /// The format of what is printed at the end: the mark and the visible line.
 fn end_format() -> String {
     format!(r"\030\033]133;E;%s;k=%s%s\033\134{READABLE}%s%s:%s:%s%s\r\n")
-}
-
-/// Runs a text in this shell; an error in it must not end the shell.
-fn eval(form: Form) -> &'static str {
-    match form {
-        // In mksh, `command` would keep positional parameters and `typeset` from the shell.
-        Form::Zsh | Form::Mksh => r"\builtin eval ",
-        Form::Bash => r"\builtin command eval ",
-        _ => r"\command eval ",
-    }
-}
-
-/// Removes variables, or functions with `-f` behind it.
-fn unset(form: Form) -> &'static str {
-    if matches!(form, Form::Bash | Form::Mksh | Form::Zsh) { r"\builtin unset" } else { r"\unset" }
 }
 
 fn halves(text: &str) -> (&str, &str) {
