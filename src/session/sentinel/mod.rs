@@ -237,9 +237,7 @@ impl Sentinel {
     fn print(&self, form: Form, arguments: &str) -> String {
         let printf = match form {
             // A function would be traced behind the mark.
-            Form::Zsh => {
-                return format!(r"\builtin printf {arguments} >/dev/tty || \command printf {arguments} >/dev/tty");
-            }
+            Form::Zsh => return format!(r"\builtin printf {arguments} >/dev/tty"),
             Form::Posix => return format!(r"\command printf {arguments} >/dev/tty"),
             Form::Bash => r"\builtin printf",
             Form::Mksh => r"\builtin command printf",
