@@ -62,8 +62,10 @@ pub(super) fn extract(
     let Stretch { start, end: Edge { point: end, line, .. }, is_over_text, notes_evicted } = stretch;
     let (bytes, is_whole) = ring.slice(start.offset, end.offset);
     let is_plain = start.place.buffer == Buffer::Main && end.place.buffer == Buffer::Main;
-    let text = if is_whole && (!is_plain || *is_over_text || goes_back(&bytes)) {
-        replay(emulator.size(), &bytes, start.place.chars)
+    // A hook left text before the output, which is printed over it: the column where it began says nothing.
+    let starts_over = start.place.chars > 0 && starts_with_return(&bytes);
+    let text = if is_whole && (!is_plain || *is_over_text || starts_over || goes_back(&bytes)) {
+        replay(emulator.size(), &bytes, if starts_over { 0 } else { start.place.chars })
     } else {
         between(emulator, start.place, end.place, Some(line))
     };
@@ -100,6 +102,27 @@ fn beginning(evicted: &Evicted, start: Place) -> String {
     let chars_before = if evicted.first <= start.line { start.chars } else { 0 };
     let from = head.char_indices().nth(chars_before).map_or(head.len(), |(at, _)| at);
     head[from..].to_owned()
+}
+
+/// The first thing that is printed is a return to the beginning of the line, and no line feed with it. Sequences before it
+/// (colours, titles) print nothing.
+fn starts_with_return(bytes: &[u8]) -> bool {
+    let mut rest = bytes;
+    loop {
+        let length = match rest {
+            [b'\r', after @ ..] => return after.first() != Some(&b'\n'),
+            [0x1b, b'[', sequence @ ..] => {
+                sequence.iter().position(|byte| (0x40..=0x7e).contains(byte)).map(|at| at + 3)
+            }
+            [0x1b, b']', text @ ..] => text.iter().position(|byte| matches!(byte, 0x07 | b'\\')).map(|at| at + 3),
+            [0x1b, b'(' | b')', _, ..] => Some(3),
+            _ => None,
+        };
+        match length {
+            Some(length) => rest = &rest[length..],
+            None => return false,
+        }
+    }
 }
 
 /// Sequences that can lead to text above the place where a command began, or that take text away.
@@ -281,6 +304,9 @@ mod tests {
             ("$ ", "same", &["same"]),
             ("$ ", "", &[""]),
             ("$ x\r\n", "10%\r20%\rdone\r\n", &["done"]),
+            ("running... ", "\rone\r\n", &["one"]),
+            ("running... ", "\x1b]0;title\x07\x1b[m\rone\r\ntwo\r\n", &["one", "two"]),
+            ("$ ", "\r\none\r\n", &["", "one"]),
             ("$ x\r\n", "100%\r", &["100%"]),
             ("$ x\r\n", "12345678901234567890", &["12345678901234567890"]),
             ("$ x\r\n", "12345678901234567890\r\n", &["12345678901234567890"]),
