@@ -106,12 +106,15 @@ impl Session {
                 return DroppedLine::No;
             };
             let typed_to = typed_to.clone();
-            let is_on_main = terminal.emulator.buffer() == Buffer::Main;
-            if !is_on_main || !drops_lines(&typed_to) || !terminal.has_returned_to_prompt(id, Some(&typed_to)) {
+            if terminal.emulator.buffer() != Buffer::Main || !terminal.has_returned_to_prompt(id, Some(&typed_to)) {
                 return DroppedLine::No;
             }
             typed_to
         };
+        // The system is asked last and without the lock: this runs for every piece of output.
+        if !drops_lines(&typed_to) {
+            return DroppedLine::No;
+        }
         if self.reads_at_prompt(&typed_to) { DroppedLine::Yes } else { DroppedLine::Perhaps }
     }
 

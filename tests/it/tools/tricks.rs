@@ -12,7 +12,6 @@ use kpty::guard::{Policy, UserRules};
 use serde_json::{Value, json};
 
 use super::{Rig, Shell};
-use crate::live::amount;
 use crate::support::Folder;
 
 /// Names of keys, and text in `{}`.
@@ -166,8 +165,9 @@ const UNSTEADY_IN_BASH: &[(&str, &str, Keys)] = &[
 const UNSTEADY_IN_FISH: &[(&str, &str, Keys)] = &[("suggestion", "", &["{mark}", "Right", "Enter"])];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "the guard still loses about one play in thirty on an overloaded machine; scripts/soak plays it"]
 async fn tricks_that_depend_on_the_load() {
-    for _ in 0..amount(0, 20) {
+    for _ in 0..20 {
         assert_eq!(played("/bin/bash", UNSTEADY_IN_BASH).await, Vec::<String>::new());
         assert_eq!(played("fish", UNSTEADY_IN_FISH).await, Vec::<String>::new());
     }
