@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use kpty::guard::Policy;
+use kpty_guard::Policy;
 
 const ROUNDS: usize = 30;
 /// Calls in a round of a short line.

@@ -6,7 +6,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use kpty::session::{Integration, Session};
+use kpty::terminal::local::{Integration, Session};
 use tokio::sync::oneshot;
 
 use crate::support::{Home, percentile, runtime, talk};

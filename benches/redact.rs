@@ -8,7 +8,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use kpty::guard::Redactor;
+use kpty_guard::Redactor;
 
 /// Bytes of each input.
 const SIZE: usize = 8 << 20;
@@ -22,7 +22,8 @@ const MOST_GROWTH: f64 = 3.0;
 /// Names of inputs and what they repeat.
 fn inputs() -> Vec<(&'static str, String)> {
     let token = ["gh", "p_", &"a1B2c3D4e5F6".repeat(3)].concat();
-    let log = "2026-01-02T03:04:05Z INFO  worker{id=7}: compiled src/session/terminal.rs in 1.27s (17 units)\r\n";
+    let log =
+        "2026-01-02T03:04:05Z INFO  worker{id=7}: compiled src/terminal/local/terminal.rs in 1.27s (17 units)\r\n";
     let code = "    let token = parser.next_token(&self.key)?; // the key of the map, not a secret\n";
     let block = format!(
         "-----BEGIN RSA PRIVATE KEY-----\n{}-----END RSA PRIVATE KEY-----\n",

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use kpty::session::{Integration, Session};
+use kpty::terminal::local::{Integration, Session};
 use kpty_emulator::{Emulator, Settings, Size};
 
 use crate::support::{COLS, Home, ROWS, median, runtime, verdict};
@@ -25,7 +25,7 @@ const IDLE: Duration = Duration::from_secs(10);
 const SETTLE: Duration = Duration::from_secs(12);
 
 fn main() {
-    kpty::pty::raise_open_files_limit();
+    kpty::terminal::local::pty::raise_open_files_limit();
     let mut arguments = std::env::args().skip_while(|argument| argument != "--measure").skip(1);
     if let Some(kind) = arguments.next() {
         println!("{}", measure(&kind));

@@ -18,9 +18,9 @@ use kpty_emulator::{MAX_COLS, MAX_ROWS, Size};
 pub use places::private_folder;
 
 use crate::error::{Error, Result};
-use crate::guard::{Policy, UserRules};
 use crate::model::Role;
 use crate::store::place;
+use kpty_guard::{Policy, UserRules};
 
 /// The longest a `talk` waits for its command.
 pub const LONGEST_TALK: Duration = Duration::from_secs(3_600);

@@ -4,23 +4,20 @@
 //! [`registry`] holds them all, [`tools`] are the actions of agents on them; [`server`] and [`cli`] are thin skins on top. Recorded: [`recording`] reads captured
 //! streams, [`replay`] plays them through the emulator, [`fixture`] compares the result with expectations.
 
-pub mod bridge;
 pub mod cli;
 pub mod config;
 pub mod error;
 pub mod fixture;
-pub mod guard;
 pub mod ids;
 pub mod model;
 pub mod picture;
-pub mod pty;
 pub mod recording;
 pub mod registry;
 pub mod replay;
 pub mod runtime;
 pub mod server;
-pub mod session;
 pub mod store;
+pub mod terminal;
 pub mod tools;
 pub mod traffic;
 

@@ -8,9 +8,9 @@ use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
 use kpty::model::Owner;
-use kpty::session::integration::{IntegratedShell, prepare};
-use kpty::session::talk::{OnTimeout, TalkRequest};
-use kpty::session::{Integration, NewSession, Session};
+use kpty::terminal::local::integration::{IntegratedShell, prepare};
+use kpty::terminal::local::talk::{OnTimeout, TalkRequest};
+use kpty::terminal::local::{Integration, NewSession, Session};
 use kpty_emulator::Size;
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use tempfile::TempDir;
@@ -50,7 +50,7 @@ impl Home {
             integration,
             inherited: self.environment(),
             ring_bytes: 102_400,
-            redactor: kpty::guard::Redactor::default(),
+            redactor: kpty_guard::Redactor::default(),
         };
         Session::spawn(new).await.expect("a session")
     }

@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 use super::client::{CONNECT_PATIENCE, Client, Connection, text};
 use super::{EXIT_NOTHING, Failure, Outcome, print};
 use crate::config::Config;
-use crate::session::talk::{OnTimeout, TalkRequest};
-use crate::session::{Integration, NewSession, Session};
-use crate::{model, pty};
+use crate::model;
+use crate::terminal::local::pty;
+use crate::terminal::local::talk::{OnTimeout, TalkRequest};
+use crate::terminal::local::{Integration, NewSession, Session};
 
 /// A session that is asked for nothing but `echo` answers within this.
 const TALK_PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
@@ -104,7 +105,7 @@ async fn terminal(config: &Config) -> (State, String) {
         integration: Integration::Auto,
         inherited: config.inherited.clone(),
         ring_bytes: config.ring_bytes,
-        redactor: crate::guard::Redactor::default(),
+        redactor: kpty_guard::Redactor::default(),
     };
     let session = match Session::spawn(new).await {
         Ok(session) => session,

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::{Failure, Outcome, guard_redact, print};
 use crate::config::Config;
 use crate::error::Error;
-use crate::guard::Refusal;
-use crate::guard::pending::edited;
+use kpty_guard::Refusal;
+use kpty_guard::pending::edited;
 
 /// Ask the guard: what may be typed, and what may be shown.
 #[derive(Args)]

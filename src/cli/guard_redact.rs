@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use super::{Failure, Outcome, print};
 use crate::error::Error;
-use crate::guard::Redactor;
+use kpty_guard::Redactor;
 
 /// Bytes that are read at once.
 const PIECE: usize = 64 << 10;

@@ -17,11 +17,11 @@ use super::serve::end_signal;
 use super::{Failure, Outcome, print};
 use crate::config::{Config, LONGEST_TALK};
 use crate::error::{Error, Result};
-use crate::pty;
 use crate::server::{
     AGENT_HEADER, Answer, Block, CLIENT_HEADER, Engine, SHOWS_PROGRESS_HEADER, TOOL_NAMES, ToolCall, serve_stdio,
 };
-use crate::session;
+use crate::terminal::local;
+use crate::terminal::local::pty;
 use crate::tools::{Caller, Reply, Tools};
 use crate::traffic::{Recording, Retention};
 
@@ -59,7 +59,7 @@ pub(super) struct McpArguments {
 pub(super) fn run(arguments: McpArguments) -> std::result::Result<Outcome, Failure> {
     print::log_problems();
     pty::raise_open_files_limit();
-    session::keep_little_unused_memory();
+    local::keep_little_unused_memory();
     let config = Config::from_env()?;
     let runtime = super::threaded_runtime()?;
     let served = runtime.block_on(serve(arguments, config));

@@ -11,7 +11,7 @@ use super::{EXIT_NOT_STARTED, EXIT_OTHER, Failure, Outcome, print, serve, tty};
 use crate::error::{Error, Result};
 use crate::model::ExitInfo;
 use crate::recording::{DEFAULT_MAX_BYTES, End, Options, Recorder, Status};
-use crate::session::{NewSession, Session, knowing_environment};
+use crate::terminal::local::{NewSession, Session, knowing_environment};
 
 #[derive(Args)]
 #[command(after_help = "\

@@ -13,8 +13,8 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::fixture::trimmed;
 use crate::model::{ExitInfo, Owner};
-use crate::session::wait::{Ending, WaitRequest};
-use crate::session::{Integration, NewSession, Session};
+use crate::terminal::local::wait::{Ending, WaitRequest};
+use crate::terminal::local::{Integration, NewSession, Session};
 
 /// Without --timeout: a year.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -114,7 +114,7 @@ pub(super) fn new_session(
     let [program, args @ ..] = command else {
         return Err(Error::Usage("name a program to run".to_owned()));
     };
-    let redactor = crate::guard::Redactor::switched(config.redact);
+    let redactor = kpty_guard::Redactor::switched(config.redact);
     crate::tools::check_program(&config.policy, &redactor, program, args, &[])?;
     let cwd = match cwd {
         Some(cwd) => std::path::absolute(cwd).map_err(|cause| Error::file("find", cwd, cause))?,

@@ -11,10 +11,10 @@ use clap::Args;
 use super::{Failure, Outcome, print};
 use crate::config::{self, Config};
 use crate::error::Error;
-use crate::pty;
 use crate::registry::bridge_url;
 use crate::server::{Callers, Reach, Server, ServerSettings};
-use crate::session;
+use crate::terminal::local;
+use crate::terminal::local::pty;
 use crate::tools::Tools;
 
 /// How long threads that are still busy are waited for at the end.
@@ -71,7 +71,7 @@ pub(super) struct ServeArguments {
 pub(super) fn run(arguments: ServeArguments) -> Result<Outcome, Failure> {
     print::log_problems();
     pty::raise_open_files_limit();
-    session::keep_little_unused_memory();
+    local::keep_little_unused_memory();
     if let Some(host) = arguments.allow_bridge.iter().find(|host| !bridge_url::is_host(host)) {
         let problem = format!("--allow-bridge {host:?} is not a host: a name or an address, without a port");
         return Err(Error::Usage(problem).into());

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::guard::{LineRedactor, Redactor};
+use kpty_guard::{LineRedactor, Redactor};
 
 /// Bytes that are held at most.
 const MOST_HELD: usize = 64 << 10;

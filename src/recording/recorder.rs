@@ -16,7 +16,7 @@ use kpty_emulator::Size;
 use super::mask::Mask;
 use super::writer::{CastWriter, Kind};
 use crate::error::{Error, Result};
-use crate::guard::Redactor;
+use kpty_guard::Redactor;
 
 /// Bytes that may wait to be written.
 const MOST_QUEUED: usize = 8 << 20;

@@ -14,7 +14,7 @@ use super::{OwnerChange, Registry, Table, bridge_url, check_owner};
 use crate::error::{Error, Exited, Result};
 use crate::ids::SessionId;
 use crate::model::{Owner, SessionRecord, Source, iso_time};
-use crate::session::Session;
+use crate::terminal::local::Session;
 
 /// Where a session was found.
 pub enum Located {

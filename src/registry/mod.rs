@@ -34,7 +34,7 @@ use leaders::Leaders;
 
 use crate::error::{Error, Result};
 use crate::ids::SessionId;
-use crate::session::{Budget, KillReport, NewSession, Session, kill_all, kill_now};
+use crate::terminal::local::{Budget, KillReport, NewSession, Session, kill_all, kill_now};
 
 /// How long the end of all sessions may take; the steps of a kill take 3 s at most.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_millis(3_100);

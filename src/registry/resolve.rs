@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::Registry;
 use crate::error::{Ambiguous, Error, Result};
 use crate::model::{SessionQuery, SessionRecord};
-use crate::session::Session;
+use crate::terminal::local::Session;
 
 /// Sessions that an ambiguous answer shows.
 const MAX_MATCHES: usize = 20;

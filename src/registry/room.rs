@@ -7,7 +7,7 @@ use kpty_emulator::{Emulator, Size};
 
 use super::{Registry, Shared};
 use crate::error::{Error, Result};
-use crate::session::{Session, new_session_bytes, release_soon};
+use crate::terminal::local::{Session, new_session_bytes, release_soon};
 
 /// A history is never made shorter than this for others' sake; it is let go in blocks of about this size.
 const LEAST_HISTORY: usize = 64 << 10;

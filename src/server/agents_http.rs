@@ -15,12 +15,12 @@ use serde_json::{Map, Value, json};
 use super::body::json_bytes;
 use super::query::echo;
 use super::traffic_http::caller;
-use crate::guard::Redactor;
 use crate::ids::SessionId;
 use crate::model::{Owner, Role, iso_time};
 use crate::registry::{OwnerChange, check_text};
 use crate::tools::{Reply, Tools};
 use crate::traffic::new_id;
+use kpty_guard::Redactor;
 
 /// Agents that are remembered; who was not heard of for the longest time goes first.
 const MAX_AGENTS: usize = 1_000;

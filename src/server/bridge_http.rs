@@ -19,7 +19,7 @@ use super::query::{echo, echo_word, query_value};
 use crate::config::ScreenAccess;
 use crate::error::{Error, Result as OurResult};
 use crate::model::{ExitInfo, Role};
-use crate::session::Session;
+use crate::terminal::local::Session;
 use crate::tools::{
     BufferMode, BufferRequest, Caller, CommandRequest, MAX_BUFFER_CHARS, MAX_BUFFER_LINES, PIECE_LINES, Reply, Tools,
     WhichCommand,

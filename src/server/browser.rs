@@ -14,8 +14,8 @@ use axum::http::{HeaderMap, header};
 use tokio::sync::watch;
 
 use super::peer::Peer;
-use crate::guard::is_same;
 use crate::ids::random_hex;
+use kpty_guard::is_same;
 
 /// How long the link is good that a server prints at its start.
 pub(super) const FIRST_LINK_LIFE: Duration = Duration::from_secs(600);

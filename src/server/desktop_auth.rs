@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, HeaderName};
 
 use super::access::KnownCaller;
 use crate::config::Secret;
-use crate::guard::is_same;
+use kpty_guard::is_same;
 
 /// The header with the secret of the desktop.
 pub(super) const DESKTOP_SECRET: HeaderName = HeaderName::from_static("x-kuroryuu-desktop-secret");

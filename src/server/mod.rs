@@ -41,10 +41,10 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::bridge::register::{Elsewhere, Registrar};
 use crate::error::{Error, Result};
 use crate::model::Source;
 use crate::store::{Restored, Saver, Store, Token};
+use crate::terminal::desktop::register::{Elsewhere, Registrar};
 use crate::tools::Tools;
 use crate::traffic::{Journal, Recording, Retention};
 use access::{Login, Policy};

@@ -18,11 +18,11 @@ use super::mcp;
 use super::query::{echo, echo_word, query_value};
 use super::traffic_http::caller;
 use crate::error::Error;
-use crate::guard::Redactor;
 use crate::ids::SessionId;
 use crate::model::{Owner, Role, SessionRecord, Source};
 use crate::registry::{Listed, OwnerChange, Registered, Registration, Registry, Unregistered};
 use crate::tools::{Caller, Reply, Tools};
+use kpty_guard::Redactor;
 
 #[derive(Clone)]
 struct Pty {

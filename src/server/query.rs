@@ -2,7 +2,7 @@
 
 use axum::http::Uri;
 
-use crate::guard::Redactor;
+use kpty_guard::Redactor;
 
 /// Characters of what a caller sent that an answer repeats.
 const ECHO_CHARS: usize = 200;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{files, snapshot};
-use crate::pty::{self, Control, Signal};
+use crate::terminal::local::pty::{self, Control, Signal};
 
 const SCHEMA: &str = "kpty_children_v1";
 const MAX_BYTES: u64 = 4 << 20;

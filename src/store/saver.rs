@@ -20,7 +20,7 @@ use super::{Source, Store};
 use crate::ids::SessionId;
 use crate::model::{ExitInfo, SessionRecord};
 use crate::registry::{MAX_EVENTS, RegistryEvent};
-use crate::session::{Info, Session};
+use crate::terminal::local::{Info, Session};
 
 /// How long changes of the registry are gathered.
 const REGISTRY_PAUSE: Duration = Duration::from_secs(1);

@@ -14,7 +14,7 @@ use super::files::{self, Durability};
 use super::journal::{self, Event};
 use super::{is_safe_id, snapshot};
 use crate::model::{SessionRecord, iso_time};
-use crate::session::Info;
+use crate::terminal::local::Info;
 
 const SCHEMA: &str = "pty_session_v1";
 const METADATA: &str = "metadata.json";

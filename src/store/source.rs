@@ -4,7 +4,7 @@ use tokio::sync::watch;
 
 use crate::model::SessionRecord;
 use crate::registry::{Registry, RegistryEvent};
-use crate::session::Session;
+use crate::terminal::local::Session;
 
 /// Whoever knows the sessions.
 pub trait Source: Send + Sync + 'static {

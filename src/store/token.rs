@@ -8,7 +8,6 @@ use std::path::Path;
 
 use super::files::{self, Durability};
 use crate::error::{Error, Result};
-use crate::guard;
 use crate::ids::random_hex;
 
 /// The token that a server makes for itself, in its state folder.
@@ -55,7 +54,7 @@ impl Token {
 
     /// Compares, and takes as long for a good guess as for a bad one of the same length.
     pub fn matches(&self, guess: &[u8]) -> bool {
-        guard::is_same(self.0.as_bytes(), guess)
+        kpty_guard::is_same(self.0.as_bytes(), guess)
     }
 }
 

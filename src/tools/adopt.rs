@@ -6,10 +6,10 @@ use super::owner::{agent_id, owner};
 use super::params::Params;
 use super::session_id;
 use crate::error::{Error, Result};
-use crate::guard::Redactor;
 use crate::ids::SessionId;
 use crate::model::SessionRecord;
 use crate::registry::{OwnerChange, Registry};
+use kpty_guard::Redactor;
 
 pub(super) const ADOPT_PARAMS: &[&str] = &[
     "session_id",

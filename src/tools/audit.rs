@@ -13,14 +13,14 @@ use super::envelope::Reply;
 use super::params::{Params, number};
 use super::screen::Screen;
 use super::{Caller, Tools};
-use crate::bridge::Desktop;
 use crate::error::ErrorCode;
-use crate::guard::{Redactor, whole_words};
 use crate::ids::SessionId;
 use crate::registry::Located;
-use crate::session::Session;
-use crate::session::keys::Key;
+use crate::terminal::desktop::Desktop;
+use crate::terminal::local::Session;
+use crate::terminal::local::keys::Key;
 use crate::traffic::{Draft, Event, Hidden, LOOK_CHARS, Promise, TEXT_CHARS, Text, clean_name};
+use kpty_guard::{Redactor, whole_words};
 
 /// Bytes of a text that go to the record, where it is masked and cut to much less.
 const MAX_BYTES: usize = 128 << 10;

@@ -16,9 +16,9 @@ use super::{Caller, Tools};
 use crate::error::{Error, Result};
 use crate::ids::{CommandId, SessionId};
 use crate::model::ExitInfo;
-use crate::session::source::Shown;
-use crate::session::wait::WaitRequest;
-use crate::session::{Command, Moment, Output, Session};
+use crate::terminal::local::source::Shown;
+use crate::terminal::local::wait::WaitRequest;
+use crate::terminal::local::{Command, Moment, Output, Session};
 
 /// Lines of an answer at most: all that a session keeps unless it was told to keep more.
 pub const MAX_BUFFER_LINES: usize = 10_000;

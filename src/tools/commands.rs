@@ -9,13 +9,13 @@ use super::talk::{MAX_CHARS_CAP, millis};
 use super::text::{Cut, Room, clip_around, cut_middle};
 use super::{Target, Tools};
 use crate::error::{Error, Result};
-use crate::guard::Redactor;
 use crate::ids::CommandId;
 use crate::model::iso_time;
-use crate::session::commands::MAX_COMMANDS;
-use crate::session::search::Pattern;
-use crate::session::source::Source;
-use crate::session::{Command, Output};
+use crate::terminal::local::commands::MAX_COMMANDS;
+use crate::terminal::local::search::Pattern;
+use crate::terminal::local::source::Source;
+use crate::terminal::local::{Command, Output};
+use kpty_guard::Redactor;
 
 pub(super) const PARAMS: &[&str] = &[
     "session_id",

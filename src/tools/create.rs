@@ -10,9 +10,9 @@ use super::Tools;
 use super::owner::owner;
 use super::params::{Params, wrong_type};
 use crate::error::{Error, Result};
-use crate::guard::Redactor;
 use crate::registry::{Registry, check_text};
-use crate::session::{Integration, NewSession};
+use crate::terminal::local::{Integration, NewSession};
+use kpty_guard::Redactor;
 
 pub(super) const PARAMS: &[&str] = &[
     "shell",

@@ -6,9 +6,9 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::error::{Busy, Error, ErrorCode, Exited, TimedOut};
-use crate::guard::Redactor;
 use crate::ids::{CommandId, SessionId};
 use crate::model::{ExitInfo, SessionQuery};
+use kpty_guard::Redactor;
 
 /// What a call comes to.
 #[derive(Clone, Debug, PartialEq)]

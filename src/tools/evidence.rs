@@ -14,12 +14,12 @@ use super::params::{Params, wrong_type};
 use super::talk::{MAX_CHARS_CAP, millis};
 use super::{Caller, Target, Tools, session_id};
 use crate::error::{Error, Result};
-use crate::guard::Redactor;
 use crate::ids::CommandId;
 use crate::model::{SessionRecord, iso_time};
 use crate::registry::Located;
-use crate::session::Session;
+use crate::terminal::local::Session;
 use crate::traffic::new_id;
+use kpty_guard::Redactor;
 
 pub(super) const PARAMS: &[&str] = &[
     "session_id",

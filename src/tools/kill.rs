@@ -8,7 +8,7 @@ use super::params::Params;
 use crate::error::{Error, Result};
 use crate::model::Role;
 use crate::registry::Registry;
-use crate::session::Session;
+use crate::terminal::local::Session;
 
 pub(super) const PARAMS: &[&str] = &["session_id", "force"];
 

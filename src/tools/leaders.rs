@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 
 use super::Tools;
-use crate::bridge::LeaderQuestion;
 use crate::model::{Role, SessionQuery};
+use crate::terminal::desktop::LeaderQuestion;
 
 impl Tools {
     /// The owners of sessions that lead.

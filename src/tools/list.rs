@@ -9,7 +9,7 @@ use super::envelope::ExitFields;
 use crate::error::{Error, Result};
 use crate::model::{Role, SessionRecord, iso_time};
 use crate::registry::Registry;
-use crate::session::Session;
+use crate::terminal::local::Session;
 
 #[derive(Serialize)]
 pub(super) struct Answer {

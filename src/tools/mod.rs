@@ -50,19 +50,19 @@ pub use schema::{input_schema, input_schema_for};
 pub use screen::{Field, Screen, lines_of};
 pub use typing::check_program;
 
-use crate::bridge::Bridges;
 use crate::config::{Config, ScreenAccess};
 use crate::error::{Error, Result};
-use crate::guard::Redactor;
 use crate::ids::SessionId;
 use crate::model::Role;
 use crate::recording::Shelf;
 use crate::registry::{Bounds, Located, Registry, Setup};
-use crate::session::Session;
-use crate::session::source::Source;
+use crate::terminal::desktop::Bridges;
+use crate::terminal::local::Session;
+use crate::terminal::local::source::Source;
 use crate::traffic::Emitter;
 use audit::Entry;
 use envelope::{Failure, fields};
+use kpty_guard::Redactor;
 use params::Params;
 use typing::Typist;
 

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use super::params::Params;
 use crate::error::{Error, Result};
-use crate::guard::Redactor;
 use crate::model::{Owner, Role, SessionQuery};
 use crate::registry::check_owner;
+use kpty_guard::Redactor;
 
 const ROLES: [(&str, Role); 2] = [("leader", Role::Leader), ("worker", Role::Worker)];
 /// What is said when nothing is given to look for.

@@ -15,7 +15,7 @@ use super::params::Params;
 use crate::error::{Error, Result};
 use crate::fixture::{Fixture, trimmed};
 use crate::recording::{DEFAULT_MAX_BYTES, End, MAX_BYTES_CAP, Options, Status, make_folder, paint};
-use crate::session::{Session, WholeOutput};
+use crate::terminal::local::{Session, WholeOutput};
 
 pub(super) const PARAMS: &[&str] = &["session_id", "op", "name", "raw", "input", "max_bytes"];
 

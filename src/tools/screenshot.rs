@@ -13,7 +13,7 @@ use super::params::Params;
 use super::{Target, Tools};
 use crate::error::{Error, Result};
 use crate::picture::{self, Look, MAX_SCALE, Subject, Theme};
-use crate::session::Session;
+use crate::terminal::local::Session;
 
 pub(super) const PARAMS: &[&str] =
     &["session_id", "format", "theme", "scale", "cursor", "from_line", "until_line", "which"];

@@ -10,7 +10,7 @@ use super::text::{Room, clip_around};
 use super::wait::pattern;
 use super::{Target, Tools};
 use crate::error::{Error, Result};
-use crate::session::search::{Match, SearchAnswer, SearchRequest};
+use crate::terminal::local::search::{Match, SearchAnswer, SearchRequest};
 
 pub(super) const PARAMS: &[&str] =
     &["session_id", "pattern", "text", "ignore_case", "context", "max_matches", "from_line", "until_line", "max_chars"];

@@ -11,10 +11,10 @@ use super::params::{Params, number, wrong_type};
 use super::typing::enter_delay;
 use super::{Target, Tools};
 use crate::error::{Error, Result};
-use crate::session::input;
-use crate::session::keys::mouse::{self, Button, MouseEvent, MouseKind};
-use crate::session::keys::{self, Code, Key, KeyModes, Modifiers};
-use crate::session::source::Source;
+use crate::terminal::local::input;
+use crate::terminal::local::keys::mouse::{self, Button, MouseEvent, MouseKind};
+use crate::terminal::local::keys::{self, Code, Key, KeyModes, Modifiers};
+use crate::terminal::local::source::Source;
 
 pub(super) const PARAMS: &[&str] = &["session_id", "keys", "text", "paste", "mouse", "escapes", "enter_delay_ms"];
 

@@ -9,8 +9,8 @@ use super::params::Params;
 use super::typing::enter_delay;
 use super::{Target, Tools};
 use crate::error::{Error, Result};
-use crate::session::input;
-use crate::session::source::Source;
+use crate::terminal::local::input;
+use crate::terminal::local::source::Source;
 
 pub(super) const PARAMS: &[&str] = &["session_id", "data", "escapes", "enter_delay_ms"];
 

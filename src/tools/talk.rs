@@ -8,9 +8,9 @@ use super::params::Params;
 use super::{Target, Tools};
 use crate::config::LONGEST_TALK;
 use crate::error::{Error, Result};
-use crate::session::input;
-use crate::session::sentinel::check_token;
-use crate::session::talk::{OnTimeout, TalkRequest};
+use crate::terminal::local::input;
+use crate::terminal::local::sentinel::check_token;
+use crate::terminal::local::talk::{OnTimeout, TalkRequest};
 
 pub(super) const PARAMS: &[&str] =
     &["session_id", "command", "sentinel", "timeout_ms", "max_chars", "escapes", "raw", "on_timeout"];

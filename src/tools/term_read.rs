@@ -8,7 +8,7 @@ use super::params::Params;
 use super::screen::Screen;
 use super::{Target, Tools};
 use crate::error::{Error, Result};
-use crate::session::View;
+use crate::terminal::local::View;
 
 pub(super) const PARAMS: &[&str] =
     &["session_id", "mode", "max_lines", "max_chars", "merge_wrapped", "marker_id", "from_line", "until_line", "which"];

@@ -16,10 +16,10 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::params::Params;
 use crate::error::{Blocked, Error, Held, Result};
-use crate::guard::pending::{PendingLine, edited};
-use crate::guard::{Policy, Redactor, Refusal, whole_words};
-use crate::session::Rendered;
-use crate::session::source::Source;
+use crate::terminal::local::Rendered;
+use crate::terminal::local::source::Source;
+use kpty_guard::pending::{PendingLine, edited};
+use kpty_guard::{Policy, Redactor, Refusal, whole_words};
 
 /// Programs with a composer take an Enter that comes in a burst for a pasted newline.
 const ENTER_DELAY: Duration = Duration::from_millis(150);

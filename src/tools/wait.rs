@@ -14,8 +14,8 @@ use super::text::{Room, clip_around, end_of};
 use super::{Caller, Target, Tools};
 use crate::config::LONGEST_TALK;
 use crate::error::{Error, Result};
-use crate::session::search::Pattern;
-use crate::session::wait::{Ending, WaitRequest};
+use crate::terminal::local::search::Pattern;
+use crate::terminal::local::wait::{Ending, WaitRequest};
 
 pub(super) const PARAMS: &[&str] = &[
     "session_id",

@@ -8,9 +8,9 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::guard::Redactor;
 use crate::ids::passing_bits;
 use crate::model::{date_and_time, iso_time, iso_time_millis, push_digits};
+use kpty_guard::Redactor;
 
 /// Characters of a command and of an answer that are kept.
 pub const TEXT_CHARS: usize = 10_000;

@@ -15,8 +15,8 @@ mod writes;
 
 use std::time::Duration;
 
-use kpty::session::talk::{TalkAnswer, TalkRequest};
-use kpty::session::{Integration, Session};
+use kpty::terminal::local::talk::{TalkAnswer, TalkRequest};
+use kpty::terminal::local::{Integration, Session};
 use kpty_emulator::Size;
 
 use crate::talk::{Bench, request};

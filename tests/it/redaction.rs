@@ -9,7 +9,7 @@ use std::process::Stdio;
 
 use base64::Engine as _;
 use kpty::error::ErrorCode;
-use kpty::guard::Redactor;
+use kpty_guard::Redactor;
 use serde_json::{Value, json};
 
 use crate::server::Server;

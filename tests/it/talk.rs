@@ -12,13 +12,13 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use kpty::error::Error;
-use kpty::guard::is_complete;
 use kpty::model::Owner;
-use kpty::session::source::Source;
-use kpty::session::talk::{OnTimeout, TalkAnswer, TalkRequest};
-use kpty::session::wait::{Ending, WaitRequest};
-use kpty::session::{Integration, NewSession, Session, input};
+use kpty::terminal::local::source::Source;
+use kpty::terminal::local::talk::{OnTimeout, TalkAnswer, TalkRequest};
+use kpty::terminal::local::wait::{Ending, WaitRequest};
+use kpty::terminal::local::{Integration, NewSession, Session, input};
 use kpty_emulator::{Mode, Request, Size};
+use kpty_guard::is_complete;
 use serde_json::Value;
 
 use crate::support::{Folder, repository};
@@ -52,7 +52,7 @@ impl Bench {
             integration,
             inherited,
             ring_bytes: 102_400,
-            redactor: kpty::guard::Redactor::default(),
+            redactor: kpty_guard::Redactor::default(),
         }
     }
 }

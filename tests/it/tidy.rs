@@ -107,7 +107,7 @@ fn the_command_line_stays_in_its_folder() {
 fn patterns_stay_with_the_guard() {
     assert_nowhere(
         "only src/guard and the search know regex",
-        |name| name.starts_with("src/guard/") || name == "src/session/search.rs",
+        |name| name.starts_with("src/guard/") || name == "src/terminal/local/search.rs",
         |line| line.contains("regex::"),
     );
 }
@@ -115,13 +115,13 @@ fn patterns_stay_with_the_guard() {
 #[test]
 fn each_library_has_one_home() {
     for (library, homes) in [
-        ("portable_pty", &["src/pty/"][..]),
+        ("portable_pty", &["src/terminal/local/pty/"][..]),
         ("tree_sitter", &["src/guard/policy/"]),
         ("tree_sitter_bash", &["src/guard/policy/"]),
         ("axum", &["src/server/"]),
         ("json_escape_simd", &["src/server/mcp/json_text.rs"]),
-        ("reqwest", &["src/cli/", "src/bridge/", "src/traffic/emit.rs"]),
-        ("hyper", &["src/bridge/", "src/server/connections.rs"]),
+        ("reqwest", &["src/cli/", "src/terminal/desktop/", "src/traffic/emit.rs"]),
+        ("hyper", &["src/terminal/desktop/", "src/server/connections.rs"]),
         ("rusqlite", &["src/traffic/store.rs"]),
         ("rmcp", &["src/server/mcp/"]),
         ("tokio_tungstenite", &["src/cli/attach/"]),
@@ -131,7 +131,8 @@ fn each_library_has_one_home() {
         let is_home = |name: &str| homes.iter().any(|home| name.starts_with(home));
         assert_nowhere(&format!("only {homes:?} know {library}"), is_home, |line| has_word(line, library));
     }
-    let is_outside = |name: &str| !name.starts_with("src/session/") && !name.starts_with("src/pty/");
+    let is_outside =
+        |name: &str| !name.starts_with("src/terminal/local/") && !name.starts_with("src/terminal/local/pty/");
     assert_nowhere("sessions know no JSON", is_outside, |line| has_word(line, "serde_json"));
 }
 

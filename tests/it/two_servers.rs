@@ -2,7 +2,7 @@
 
 mod exact;
 
-use kpty::bridge::Bridges;
+use kpty::terminal::desktop::Bridges;
 use serde_json::{Value, json};
 
 use crate::server::Server;

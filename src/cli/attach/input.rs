@@ -311,7 +311,7 @@ fn named(params: &str, last: u8) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::keys::Key;
+    use crate::terminal::local::keys::Key;
 
     const DETACH: u8 = 0x1c;
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::wire::{self, Exit, Frame, Run, WireCursor};
 use crate::model::ExitInfo;
-use crate::session::{MaskedScreen, Session};
+use crate::terminal::local::{MaskedScreen, Session};
 
 /// How large a client shows a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

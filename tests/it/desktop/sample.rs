@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use kpty::bridge::Bridges;
 use kpty::model::{SessionRecord, Source, iso_time};
+use kpty::terminal::desktop::Bridges;
 use serde_json::{Value, json};
 
 use crate::support::Folder;

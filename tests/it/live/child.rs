@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kpty::config::Config;
-use kpty::pty::raise_open_files_limit;
+use kpty::terminal::local::pty::raise_open_files_limit;
 use serde_json::{Value, json};
 
 use super::eventually;

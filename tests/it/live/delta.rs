@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use kpty::session::{Integration, NewSession, Session};
+use kpty::terminal::local::{Integration, NewSession, Session};
 use kpty_emulator::{Answer, MarkerId, Mode, Request, Size};
 
 use super::{PATIENCE, Seeded, amount};

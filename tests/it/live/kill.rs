@@ -203,7 +203,8 @@ async fn processes_that_left_the_session_are_named() {
             shell.call("list", json!({})).await["sessions"].as_array().expect("a list").last().expect("one")["pid"]
                 .as_u64()
                 .expect("a pid") as u32;
-        eventually("the process", || kpty::pty::ProcessTable::read().strayed(pid).len() == count).await;
+        eventually("the process", || kpty::terminal::local::pty::ProcessTable::read().strayed(pid).len() == count)
+            .await;
         let killed = shell.call("kill", json!({})).await;
         let strayed: Vec<u64> =
             killed["survivors_elsewhere"].as_array().into_iter().flatten().filter_map(|pid| pid.as_u64()).collect();
@@ -211,7 +212,7 @@ async fn processes_that_left_the_session_are_named() {
         for pid in strayed {
             let name = fs::read_to_string(format!("/proc/{pid}/comm")).expect("it lives");
             assert_eq!(name.trim(), "sleep", "{command}");
-            kpty::pty::Control::signal_process(pid as u32, kpty::pty::Signal::Kill);
+            kpty::terminal::local::pty::Control::signal_process(pid as u32, kpty::terminal::local::pty::Signal::Kill);
         }
     }
     rig.end().await;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use kpty::pty::raise_open_files_limit;
-use kpty::session::{Integration, Session};
+use kpty::terminal::local::pty::raise_open_files_limit;
+use kpty::terminal::local::{Integration, Session};
 use tokio::task::JoinSet;
 
 use super::{amount, ask, session};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kpty::session::Integration;
+use kpty::terminal::local::Integration;
 use tokio::task::JoinSet;
 
 use super::{Seeded, amount, ask, session};

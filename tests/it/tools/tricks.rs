@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use kpty::config::Config;
 use kpty::error::ErrorCode;
-use kpty::guard::{Policy, UserRules};
+use kpty_guard::{Policy, UserRules};
 use serde_json::{Value, json};
 
 use super::{Rig, Shell};

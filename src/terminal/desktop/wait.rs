@@ -1,0 +1,105 @@
+//! Waiting for something in a desktop's terminal: looks, slower and slower while nothing happens. What counts as come is
+//! decided by the same code as for a session of our own.
+
+use std::time::Instant;
+
+use kpty_emulator::{Answer, Request};
+
+use super::Desktop;
+use super::talk::Pace;
+use crate::error::Result;
+use crate::ids::CommandId;
+use crate::model::ExitInfo;
+use crate::terminal::local::source::Shown;
+use crate::terminal::local::wait::{Ending, WaitAnswer, WaitRequest, Watched, ended};
+
+/// Looks that may fail one after the other.
+const FAILED_LOOKS: u32 = 3;
+
+impl Shown for Desktop {
+    fn read(&self, request: &Request) -> Answer {
+        self.lock().text.read(request, &self.shared.redactor)
+    }
+
+    fn exit(&self) -> Option<ExitInfo> {
+        self.lock().exit
+    }
+
+    fn has_ended(&self, id: CommandId) -> bool {
+        self.has_ended_there(id)
+    }
+
+    fn is_at_prompt(&self) -> bool {
+        let state = self.lock();
+        state.at_prompt.unwrap_or_else(|| state.commands.is_at_prompt(&state.text, state.last_change))
+    }
+
+    fn last_output(&self) -> Instant {
+        self.lock().last_change
+    }
+}
+
+impl Desktop {
+    pub(super) async fn wait_for(&self, request: &WaitRequest) -> Result<WaitAnswer> {
+        let began = Instant::now();
+        let deadline = began + request.timeout;
+        let (mut pace, mut failed) = (Pace::new(), 0);
+        let looked = self.look_for_wait(request).await;
+        // A terminal that is gone is not shown, and has come to its end.
+        if request.exit || looked.is_err() || Shown::exit(self).is_some() {
+            let alive = self.look_whether_alive().await;
+            if !matches!(alive, Ok(Some(_))) {
+                looked.and(alive.map(drop))?;
+            }
+        }
+        let mut watched = Watched::begin(self, request);
+        let mut told = std::pin::pin!(self.until_told(request.command, deadline));
+        let mut is_told = false;
+        let ending = loop {
+            if let Some(ending) = watched.has_come(self, request, began) {
+                break ending;
+            }
+            if Instant::now() >= deadline {
+                break Ending::Deadline;
+            }
+            let last_change = self.lock().last_change;
+            let quiet_at = request.quiet.map(|quiet| last_change.max(began) + quiet);
+            tokio::select! {
+                () = pace.pause(last_change, quiet_at.unwrap_or(deadline).min(deadline)) => {}
+                () = &mut told, if !is_told => {
+                    is_told = true;
+                    continue;
+                }
+            }
+            match self.look_for_wait(request).await {
+                Ok(()) => failed = 0,
+                Err(error) => {
+                    failed += 1;
+                    let is_over = matches!(self.look_whether_alive().await, Ok(Some(_)));
+                    if !is_over && failed >= FAILED_LOOKS {
+                        return Err(error);
+                    }
+                }
+            }
+            if pace.asks_whether_alive(last_change)
+                && let Ok(Some(exit)) = self.look_whether_alive().await
+            {
+                self.end_all(exit).await;
+            }
+        };
+        Ok(WaitAnswer {
+            marker_disposed: watched.is_marker_lost,
+            ..ended(self, ending, began.elapsed(), request.since)
+        })
+    }
+
+    /// The end of the text, and the window where something is looked for on it.
+    async fn look_for_wait(&self, request: &WaitRequest) -> Result<()> {
+        let from = self.lock().text.unseen_from(request.since);
+        self.look_at_end(0, from).await?;
+        if request.appears.is_some() || request.disappears.is_some() {
+            self.look_at_window().await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,310 @@
+//! The line that a shell reads, as the screen shows it: what Enter would run, whatever keys put it there.
+//!
+//! The guard follows the keys that are typed, and no model of them knows history, completion or a user's own bindings.
+//! So before Enter goes out the line is read behind the prompt, once the shell has taken all keys and drawn what they did.
+//! Where a marked shell reads, the end of its prompt is known; of any other, the prompt is told by how prompts look. A
+//! program that is no shell is never looked at.
+//!
+//! Nothing tells when a shell waits for the next key, so the kernel is asked every few milliseconds, and only while an
+//! Enter waits for the answer.
+
+use std::time::{Duration, Instant};
+
+use kpty_emulator::{Buffer, Cell, Color, Mode, Place, Request, Width};
+
+use super::Session;
+use super::evidence::Phase;
+use super::ground::{Wanted, wanted};
+use super::integration::IntegratedShell;
+use super::ready::answering_shell;
+use super::sentinel::Form;
+use super::terminal::Terminal;
+use crate::terminal::local::pty::{self, Foreground, Waiting};
+
+/// How long a line that is not known is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long the echo of a line that is known is waited for.
+const ECHO_PATIENCE: Duration = Duration::from_millis(400);
+/// The pause between two looks.
+const LOOK: Duration = Duration::from_millis(3);
+/// How long a shell that waits for a key has been silent when it has drawn everything.
+const CALM: Duration = Duration::from_millis(25);
+/// How long keys that show nothing may be on their way to the shell.
+const UNSEEN: Duration = Duration::from_millis(100);
+/// How long a shell is silent of which the kernel tells nothing.
+const QUIET: Duration = Duration::from_millis(120);
+/// Lines below the cursor that may belong to a line of several rows.
+const MOST_BELOW: u64 = 64;
+/// What ends a prompt, with a blank behind it.
+const PROMPT_ENDS: [char; 7] = ['$', '#', '%', '>', '❯', '➜', 'λ'];
+/// What fish shows its suggestions in.
+const SUGGESTION: [Color; 2] = [Color::Indexed(8), Color::Rgb(0x55, 0x55, 0x55)];
+
+/// What a screen tells of the line that would be sent off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rendered {
+    /// No shell reads: Enter is for a program.
+    NoShell,
+    /// The line that was expected.
+    AsExpected,
+    /// Another one, in the ways in which it can be read.
+    Lines(Vec<String>),
+    /// A shell reads, or will, and its line cannot be seen.
+    Unreadable,
+}
+
+/// Who gets the next key.
+enum Reader {
+    /// A program that is no shell.
+    Program,
+    /// Nobody yet: a command runs and does not read.
+    Nobody,
+    /// A shell with a line editor or without; its process, where it is one of this machine.
+    Shell { is_marked: bool, pid: Option<u32> },
+}
+
+impl Session {
+    /// The line that is sent off next may be one that a shell runs, and is worth a look. One that is known needs none
+    /// where its echo cannot be waited for.
+    pub fn may_show_line(&self, is_unknown: bool) -> bool {
+        match self.line_reader(is_unknown) {
+            Reader::Program => false,
+            Reader::Nobody => is_unknown,
+            Reader::Shell { pid, .. } => is_unknown || pid.is_some(),
+        }
+    }
+
+    /// Reads the line that Enter would send off, when the shell has taken everything that was typed.
+    pub async fn rendered_line(&self, expected: Option<&str>) -> Rendered {
+        let began = Instant::now();
+        let deadline = began + if expected.is_some() { ECHO_PATIENCE } else { PATIENCE };
+        let mut progress = self.shared.progress.subscribe();
+        let mut calm_looks = 0;
+        loop {
+            let is_over = Instant::now() >= deadline || self.exit().is_some();
+            match self.line_reader(expected.is_none()) {
+                Reader::Program => return Rendered::NoShell,
+                Reader::Nobody if expected.is_some() => return Rendered::NoShell,
+                Reader::Nobody => calm_looks = 0,
+                Reader::Shell { is_marked, pid } => {
+                    let lines = self.shared.lock().lines_behind_prompt(is_marked);
+                    if let (Some(expected), Some(lines)) = (expected, &lines)
+                        && lines.is(expected)
+                    {
+                        return Rendered::AsExpected;
+                    }
+                    calm_looks = if self.is_calm(pid) { calm_looks + 1 } else { 0 };
+                    if calm_looks > 1 || is_over && expected.is_some() {
+                        return lines.map_or(Rendered::Unreadable, |lines| Rendered::Lines(lines.all()));
+                    }
+                }
+            }
+            if is_over {
+                return Rendered::Unreadable;
+            }
+            tokio::select! {
+                _ = progress.changed(), if calm_looks == 0 && expected.is_some() => {}
+                () = tokio::time::sleep(LOOK) => {}
+            }
+        }
+    }
+
+    /// The shell has taken all keys and shown what they did.
+    fn is_calm(&self, pid: Option<u32>) -> bool {
+        let (last_output, last_typed) = {
+            let terminal = self.shared.lock();
+            (terminal.last_output, terminal.last_typed)
+        };
+        let silence = last_output.elapsed();
+        // What was typed is on its way until it shows, or for as long as that may take.
+        if last_output <= last_typed && last_typed.elapsed() < UNSEEN {
+            return false;
+        }
+        // In this order: it has taken the keys, it waits for the next one, and what it drew before that has been read.
+        let unread = self.shared.control.unread();
+        match (pid.and_then(pty::waits_for), unread) {
+            (Some(Waiting::Nothing), _) => false,
+            (Some(_), Some(unread)) => unread == 0 && !self.shared.control.has_output() && silence >= CALM,
+            _ => silence >= QUIET && last_typed.elapsed() >= QUIET,
+        }
+    }
+
+    /// Whether a program reads at all is only asked where the line is not known: that takes a look at every process.
+    fn line_reader(&self, is_unknown: bool) -> Reader {
+        let control = &self.shared.control;
+        let own = control.pid();
+        let is_main = self.shared.lock().emulator.buffer() == Buffer::Main;
+        if !is_main || self.hides_input() {
+            return Reader::Program;
+        }
+        let phase = self.shared.lock().shell.as_ref().map(|shell| shell.phase);
+        let has_editor = phase == Some(Phase::Prompt) || phase == Some(Phase::Submitted) && !control.is_canonical();
+        if has_editor && control.foreground_group() == Some(own) {
+            return Reader::Shell { is_marked: true, pid: Some(own) };
+        }
+        let Some(foreground) = self.foreground() else { return Reader::Program };
+        let Some(program) = &foreground.program else { return Reader::Nobody };
+        match answering_shell(program, foreground.canonical) {
+            Ok((_, None)) => Reader::Shell { is_marked: false, pid: None },
+            Ok((_, Some(shell))) => {
+                let waiting = pty::waits_for(shell.pid);
+                let is_behind_relay = shell.pid != program.pid;
+                let canonical = (!is_behind_relay).then_some(foreground.canonical);
+                match waiting.and_then(|waiting| wanted(&shell.name, waiting, canonical)) {
+                    Some(Wanted::Answer) => Reader::Program,
+                    _ if waiting == Some(Waiting::Nothing) => Reader::Nobody,
+                    _ => Reader::Shell { is_marked: false, pid: Some(shell.pid).filter(|_| !is_behind_relay) },
+                }
+            }
+            Err(_) if is_unknown && self.may_read_later(&foreground) => Reader::Nobody,
+            Err(_) => Reader::Program,
+        }
+    }
+
+    /// A command of a shell runs that does not read: what is typed now may be read by the shell when it is over.
+    fn may_read_later(&self, foreground: &Foreground) -> bool {
+        foreground.canonical
+            && foreground.group != self.shared.control.pid()
+            && Form::for_program(&self.shared.shell).is_some()
+            && pty::group_members(foreground.group).into_iter().all(|pid| pty::waits_for(pid) == Some(Waiting::Nothing))
+    }
+}
+
+/// A line behind its prompt.
+struct BehindPrompt {
+    /// Its rows down to the cursor's, soft-wrapped ones merged.
+    lines: Vec<String>,
+    /// Those below it that may belong to the same line.
+    below: Vec<String>,
+    /// Characters of the first line that are the prompt; nothing where that is not known.
+    prompt: Option<usize>,
+}
+
+impl BehindPrompt {
+    /// It is this line.
+    fn is(&self, expected: &str) -> bool {
+        let expected = expected.trim_end();
+        match self.prompt {
+            Some(_) => self.below.is_empty() && self.text().trim_end() == expected,
+            None => self.lines.join("\n").trim_end().ends_with(expected) && !expected.is_empty(),
+        }
+    }
+
+    fn text(&self) -> String {
+        let text = self.lines.join("\n");
+        match self.prompt {
+            Some(chars) => text.chars().skip(chars).collect(),
+            None => text,
+        }
+    }
+
+    /// The ways in which it can be read.
+    fn all(&self) -> Vec<String> {
+        let text = self.text();
+        if let Some(found) = searched(self.lines.last().map_or("", String::as_str)) {
+            return vec![found.to_owned()];
+        }
+        let mut all = match self.prompt {
+            Some(_) => vec![text.clone(), text.replace('\n', "")],
+            None => vec![text.clone(), behind_prompt_end(&text).to_owned()],
+        };
+        if !self.below.is_empty() {
+            all.push(format!("{text}\n{}", self.below.join("\n")));
+        }
+        if let Some((first, _)) = text.split_once('\n') {
+            all.push(first.to_owned());
+        }
+        all.sort();
+        all.dedup();
+        all
+    }
+}
+
+/// The ways in which the line of a shell can be read of which nothing else is known.
+pub fn line_readings(line: &str) -> Vec<String> {
+    BehindPrompt { lines: vec![line.to_owned()], below: Vec::new(), prompt: None }.all()
+}
+
+/// What a search of readline has found, of the line that shows it.
+fn searched(line: &str) -> Option<&str> {
+    let (_, rest) = line.split_once("i-search)`").filter(|(head, _)| head.starts_with('('))?;
+    rest.split_once("': ").map(|(_, found)| found)
+}
+
+/// What stands behind the first thing that looks like the end of a prompt.
+fn behind_prompt_end(line: &str) -> &str {
+    let ends = line.char_indices().filter(|(_, c)| PROMPT_ENDS.contains(c));
+    let mut behind = ends.filter_map(|(at, c)| line[at + c.len_utf8()..].strip_prefix(' '));
+    behind.next().unwrap_or(line).trim_start_matches(PROMPT_ENDS).trim_start()
+}
+
+impl Terminal {
+    /// The line that the cursor is in, behind its prompt.
+    fn lines_behind_prompt(&mut self, is_marked: bool) -> Option<BehindPrompt> {
+        let cursor = self.emulator.place();
+        let shell = self.shell.as_ref().filter(|_| is_marked);
+        let is_fish = shell.is_some_and(|shell| shell.program == IntegratedShell::Fish);
+        let is_bash = shell.is_some_and(|shell| shell.program == IntegratedShell::Bash);
+        let (start, prompt) = match shell.map(|shell| (shell.prompt_end(), shell.continued_at())) {
+            Some((_, Some(place))) if !is_fish => (place, None),
+            Some((Some(place), _)) => (place, Some(place.chars)),
+            Some((None, _)) => return None,
+            None => (Place { chars: 0, ..cursor }, None),
+        };
+        // A prompt that is drawn anew may be above the one that was marked, while the window changes.
+        if start.buffer != cursor.buffer || start.line > cursor.line {
+            return None;
+        }
+        let mut read = |from: u64, until: u64| {
+            let range = Mode::Range { from, until: Some(until) };
+            let answer = self.emulator.read(&Request::new(range), None);
+            (answer.oldest_line <= from).then(|| answer.lines().map(str::to_owned).collect::<Vec<_>>())
+        };
+        let mut lines = read(start.line, cursor.line + 1)?;
+        let mut below = if is_bash { read(cursor.line + 1, cursor.line + 1 + MOST_BELOW)? } else { Vec::new() };
+        below.truncate(below.iter().position(|line| line.trim().is_empty()).unwrap_or(below.len()));
+        if lines.is_empty() {
+            lines.push(String::new());
+        }
+        if is_fish && let Some(last) = lines.last_mut() {
+            let kept = last.trim_end().chars().count().saturating_sub(self.suggested_chars());
+            *last = last.chars().take(kept).collect();
+        }
+        Some(BehindPrompt { lines, below, prompt })
+    }
+
+    /// How many characters at the end of the cursor's line have the colour of a suggestion. Told by the colour alone: while
+    /// fish draws one, the cursor stands behind it.
+    fn suggested_chars(&self) -> usize {
+        let screen = self.emulator.screen();
+        let rows = screen.rows.get(usize::from(screen.cursor.row)..).unwrap_or_default();
+        let more = rows.iter().take_while(|row| row.wrapped).count();
+        let cells = rows.iter().take(more + 1).flat_map(|row| &row.cells).filter(|cell| cell.width != Width::Spacer);
+        let cells: Vec<_> = cells.collect();
+        let text = cells.iter().rposition(|cell| cell.c != ' ').map_or(0, |last| last + 1);
+        let is_suggested = |cell: &&&Cell| cell.c == ' ' || SUGGESTION.contains(&cell.style.fg);
+        cells[..text].iter().rev().take_while(is_suggested).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn behind(lines: &[&str], prompt: Option<usize>) -> BehindPrompt {
+        BehindPrompt { lines: lines.iter().map(|line| (*line).to_owned()).collect(), below: Vec::new(), prompt }
+    }
+
+    #[test]
+    fn a_line_is_read_behind_its_prompt() {
+        assert!(behind(&["~ $ ls -la"], Some(4)).is("ls -la "));
+        assert!(behind(&["~ $ ls -la"], None).is("ls -la"));
+        assert!(behind(&["$ a", "b"], Some(2)).is("a\nb"));
+        assert!(!behind(&["~ $ ls -la; x"], Some(4)).is("ls -la"));
+        assert!(!behind(&["~ $ "], None).is(""));
+        assert_eq!(behind(&["~ $ one", "two"], Some(4)).all(), ["one", "one\ntwo", "onetwo"]);
+        assert_eq!(behind(&["me:~# ls > x"], None).all(), ["ls > x", "me:~# ls > x"]);
+        assert_eq!(behind(&["(reverse-i-search)`l': ls -la"], Some(4)).all(), ["ls -la"]);
+        assert_eq!(behind(&["(failed reverse-i-search)`l': ls"], Some(4)).all(), ["ls"]);
+    }
+}
