@@ -10,8 +10,8 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::{Map, Value};
 
 use super::envelope::Reply;
+use super::k_pty::screen::Screen;
 use super::params::{Params, number};
-use super::screen::Screen;
 use super::{Caller, Tools};
 use crate::error::ErrorCode;
 use crate::ids::SessionId;

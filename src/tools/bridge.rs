@@ -11,7 +11,7 @@ use kpty_emulator::{Answer, Buffer, Mode, Request as ScreenRead, Size, row_ends}
 use serde_json::{Map, json};
 
 use super::envelope::{self, Reply};
-use super::term_read::buffer_name;
+use super::k_pty::term_read::buffer_name;
 use super::{Caller, Tools};
 use crate::error::{Error, Result};
 use crate::ids::{CommandId, SessionId};

@@ -3,36 +3,15 @@
 //! [`Tools::call`] takes the arguments of a call as a JSON object and always comes back with a [`Reply`]. Each action
 //! has its own file with what it reads from the parameters, what it does, and the shape of its answer.
 
-mod adopt;
 mod audit;
 mod bridge;
-mod commands;
-mod create;
 mod envelope;
-mod evidence;
-mod help;
-mod kill;
+mod k_pty;
 mod leaders;
-mod list;
-mod owner;
 mod params;
-mod read;
-mod record;
-mod resize;
-mod resolve;
 mod schema;
-mod screen;
-mod screenshot;
-mod search;
-mod send_keys;
-mod send_line;
-mod send_line_to_agent;
-mod talk;
-mod term_read;
 mod text;
-mod typing;
 mod verify;
-mod wait;
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -46,9 +25,9 @@ pub use bridge::{
     PIECE_LINES, WhichCommand,
 };
 pub use envelope::Reply;
+pub use k_pty::screen::{Field, Screen, lines_of};
+pub use k_pty::typing::check_program;
 pub use schema::{input_schema, input_schema_for};
-pub use screen::{Field, Screen, lines_of};
-pub use typing::check_program;
 
 use crate::config::{Config, ScreenAccess};
 use crate::error::{Error, Result};
@@ -62,9 +41,10 @@ use crate::terminal::local::source::Source;
 use crate::traffic::Emitter;
 use audit::Entry;
 use envelope::{Failure, fields};
+use k_pty::typing::Typist;
+use k_pty::*;
 use kpty_guard::Redactor;
 use params::Params;
-use typing::Typist;
 
 /// The names of all actions.
 pub const ACTIONS: [&str; 22] = [

@@ -3,25 +3,25 @@
 use kpty_emulator::{MAX_COLS, MAX_ROWS, Size};
 use serde::Serialize;
 
-use super::params::Params;
-use super::{Target, Tools};
 use crate::error::{Error, Result};
+use crate::tools::params::Params;
+use crate::tools::{Target, Tools};
 
-pub(super) const PARAMS: &[&str] = &["session_id", "cols", "rows"];
+pub(in crate::tools) const PARAMS: &[&str] = &["session_id", "cols", "rows"];
 
-pub(super) struct Request {
+pub(in crate::tools) struct Request {
     session: Target,
     size: Size,
 }
 
 #[derive(Serialize)]
-pub(super) struct Answer {
+pub(in crate::tools) struct Answer {
     cols: u16,
     rows: u16,
 }
 
 impl Request {
-    pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+    pub(in crate::tools) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         let session = tools.target(params)?;
         let cols = params.capped("cols", u64::from(MAX_COLS))?.filter(|&cols| cols > 0);
         let rows = params.capped("rows", u64::from(MAX_ROWS))?.filter(|&rows| rows > 0);
@@ -29,7 +29,7 @@ impl Request {
         Ok(Self { session, size: Size::new(cols as u16, rows as u16)? })
     }
 
-    pub(super) fn run(self, tools: &Tools) -> Result<Answer> {
+    pub(in crate::tools) fn run(self, tools: &Tools) -> Result<Answer> {
         if let Ok(session) = tools.registry.get(self.session.id()) {
             tools.registry.room_for_window(&session, self.size)?;
         }

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::params::Params;
 use crate::error::{Error, Result};
 use crate::model::{Owner, Role, SessionQuery};
 use crate::registry::check_owner;
+use crate::tools::params::Params;
 use kpty_guard::Redactor;
 
 const ROLES: [(&str, Role); 2] = [("leader", Role::Leader), ("worker", Role::Worker)];
@@ -13,7 +13,7 @@ const ROLES: [(&str, Role); 2] = [("leader", Role::Leader), ("worker", Role::Wor
 const ANY_KEY: &str = "one of agent_id, owner_session_id, label, claude_code_session_id, cwd or last_command";
 
 /// The owner that is given. A label is shown and kept everywhere, so it is masked before anybody sees it.
-pub(super) fn owner(params: &Params<'_>, redactor: &Redactor) -> Result<Owner> {
+pub(in crate::tools) fn owner(params: &Params<'_>, redactor: &Redactor) -> Result<Owner> {
     let text = |name| params.text(name).map(|text| text.map(str::to_owned));
     let owner = Owner {
         agent_id: agent_id(params)?,
@@ -27,7 +27,7 @@ pub(super) fn owner(params: &Params<'_>, redactor: &Redactor) -> Result<Owner> {
 }
 
 /// The agent that is named, by either name of the parameter.
-pub(super) fn agent_id(params: &Params<'_>) -> Result<Option<String>> {
+pub(in crate::tools) fn agent_id(params: &Params<'_>) -> Result<Option<String>> {
     let given = params.text("owner_agent_id")?.or(params.text("agent_id")?);
     Ok(given.map(str::to_owned))
 }
@@ -37,7 +37,7 @@ fn label(params: &Params<'_>, redactor: &Redactor) -> Result<Option<String>> {
 }
 
 /// What is looked for; a path is relative to `root`.
-pub(super) fn query(params: &Params<'_>, root: &Path, redactor: &Redactor) -> Result<SessionQuery> {
+pub(in crate::tools) fn query(params: &Params<'_>, root: &Path, redactor: &Redactor) -> Result<SessionQuery> {
     let text = |name| params.text(name).map(|text| text.map(str::to_owned));
     let cwd = params.text("cwd")?.map(|cwd| root.join(cwd).to_string_lossy().into_owned());
     let query = SessionQuery {

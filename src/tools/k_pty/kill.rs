@@ -2,22 +2,22 @@
 
 use serde::Serialize;
 
-use super::Tools;
-use super::envelope::ExitFields;
-use super::params::Params;
 use crate::error::{Error, Result};
 use crate::model::Role;
 use crate::registry::Registry;
 use crate::terminal::local::Session;
+use crate::tools::Tools;
+use crate::tools::envelope::ExitFields;
+use crate::tools::params::Params;
 
-pub(super) const PARAMS: &[&str] = &["session_id", "force"];
+pub(in crate::tools) const PARAMS: &[&str] = &["session_id", "force"];
 
-pub(super) struct Request {
+pub(in crate::tools) struct Request {
     session: Session,
 }
 
 #[derive(Serialize)]
-pub(super) struct Answer {
+pub(in crate::tools) struct Answer {
     message: String,
     #[serde(flatten)]
     exit: ExitFields,
@@ -30,7 +30,7 @@ pub(super) struct Answer {
 }
 
 impl Request {
-    pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+    pub(in crate::tools) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         let session = match tools.session(params) {
             Err(Error::DesktopOnly(id)) => return Err(Error::DesktopKillDisabled(id)),
             other => other?,
@@ -43,7 +43,7 @@ impl Request {
         }
     }
 
-    pub(super) async fn run(self, registry: &Registry) -> Result<Answer> {
+    pub(in crate::tools) async fn run(self, registry: &Registry) -> Result<Answer> {
         let report = registry.kill(&self.session).await?;
         let id = self.session.id();
         let mut message = match report.was_dead {

@@ -4,15 +4,15 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use super::Tools;
-use super::envelope::ExitFields;
 use crate::error::{Error, Result};
 use crate::model::{Role, SessionRecord, iso_time};
 use crate::registry::Registry;
 use crate::terminal::local::Session;
+use crate::tools::Tools;
+use crate::tools::envelope::ExitFields;
 
 #[derive(Serialize)]
-pub(super) struct Answer {
+pub(in crate::tools) struct Answer {
     sessions: Vec<Entry>,
     count: usize,
     by_source: BySource,
@@ -72,7 +72,7 @@ struct Listed {
 }
 
 /// Looks at every session; the process table is read for each, so not on a thread that others wait for.
-pub(super) async fn list(tools: &Tools) -> Result<Answer> {
+pub(in crate::tools) async fn list(tools: &Tools) -> Result<Answer> {
     let registry = &tools.registry;
     let table = registry.clone();
     let leading = tools.leading().await;

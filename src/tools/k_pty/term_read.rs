@@ -4,19 +4,19 @@
 
 use kpty_emulator::{Buffer, Loss, MarkerId, Mode, Request as ScreenRead, Which};
 
-use super::params::Params;
 use super::screen::Screen;
-use super::{Target, Tools};
 use crate::error::{Error, Result};
 use crate::terminal::local::View;
+use crate::tools::params::Params;
+use crate::tools::{Target, Tools};
 
-pub(super) const PARAMS: &[&str] =
+pub(in crate::tools) const PARAMS: &[&str] =
     &["session_id", "mode", "max_lines", "max_chars", "merge_wrapped", "marker_id", "from_line", "until_line", "which"];
 
-pub(super) const MAX_LINES: usize = 40;
-pub(super) const MAX_LINES_CAP: usize = 200;
-pub(super) const MAX_CHARS: usize = 12_000;
-pub(super) const MAX_CHARS_CAP: usize = 50_000;
+pub(in crate::tools) const MAX_LINES: usize = 40;
+pub(in crate::tools) const MAX_LINES_CAP: usize = 200;
+pub(in crate::tools) const MAX_CHARS: usize = 12_000;
+pub(in crate::tools) const MAX_CHARS_CAP: usize = 50_000;
 
 const WHICH: [(&str, Which); 2] = [("active", Which::Active), ("main", Which::Main)];
 
@@ -37,13 +37,13 @@ const WORDS: [(&str, Word); 5] = [
     ("full", Word::Full),
 ];
 
-pub(super) struct Request {
+pub(in crate::tools) struct Request {
     session: Target,
     read: ScreenRead,
 }
 
 impl Request {
-    pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+    pub(in crate::tools) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         tools.may_read_screens()?;
         let session = tools.target(params)?;
         let marker = params.number("marker_id")?;
@@ -73,7 +73,7 @@ impl Request {
         Ok(Self { session, read })
     }
 
-    pub(super) async fn run(self) -> Result<Screen> {
+    pub(in crate::tools) async fn run(self) -> Result<Screen> {
         match self.read.mode {
             Mode::Range { from, until } => self.range(from, until).await,
             _ => Ok(screen(self.session.view(&self.read).await?)),
@@ -97,7 +97,7 @@ impl Request {
 }
 
 /// Markers are counted from 1.
-pub(super) fn known_marker(id: u64) -> Result<MarkerId> {
+pub(in crate::tools) fn known_marker(id: u64) -> Result<MarkerId> {
     MarkerId::new(id).ok_or_else(|| Error::invalid("marker_id", "must be one of an earlier answer"))
 }
 
@@ -131,7 +131,7 @@ fn screen(view: View) -> Screen {
 }
 
 /// The name of a screen on the wire.
-pub(super) fn buffer_name(buffer: Buffer) -> &'static str {
+pub(in crate::tools) fn buffer_name(buffer: Buffer) -> &'static str {
     match buffer {
         Buffer::Main => "normal",
         Buffer::Alternate => "alternate",

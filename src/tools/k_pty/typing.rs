@@ -14,10 +14,10 @@ use std::time::Duration;
 
 use tokio::sync::OwnedMutexGuard;
 
-use super::params::Params;
 use crate::error::{Blocked, Error, Held, Result};
 use crate::terminal::local::Rendered;
 use crate::terminal::local::source::Source;
+use crate::tools::params::Params;
 use kpty_guard::pending::{PendingLine, edited};
 use kpty_guard::{Policy, Redactor, Refusal, whole_words};
 
@@ -34,18 +34,18 @@ const LONGEST_STANDING: usize = 64 << 10;
 
 /// Asks the guard about everything that is typed.
 #[derive(Clone)]
-pub(super) struct Typist {
+pub(in crate::tools) struct Typist {
     policy: Policy,
     redactor: Arc<Redactor>,
 }
 
 impl Typist {
-    pub(super) fn new(policy: Policy, redactor: Arc<Redactor>) -> Self {
+    pub(in crate::tools) fn new(policy: Policy, redactor: Arc<Redactor>) -> Self {
         Self { policy, redactor }
     }
 
     /// Refuses a text that has a dangerous command, as it would stand in the line before Enter.
-    pub(super) fn check(&self, text: &str) -> Result<()> {
+    pub(in crate::tools) fn check(&self, text: &str) -> Result<()> {
         let judged = off_worker(text.len(), || match Policy::is_too_long(text) {
             // Which keys it has makes no difference.
             true => self.policy.judge(text),
@@ -55,7 +55,12 @@ impl Typist {
     }
 
     /// Refuses a program with its arguments and variables.
-    pub(super) fn check_program(&self, program: &str, args: &[String], env: &[(String, String)]) -> Result<()> {
+    pub(in crate::tools) fn check_program(
+        &self,
+        program: &str,
+        args: &[String],
+        env: &[(String, String)],
+    ) -> Result<()> {
         check_program(&self.policy, &self.redactor, program, args, env)
     }
 
@@ -64,7 +69,7 @@ impl Typist {
     }
 
     /// Takes the session's input turn.
-    pub(super) async fn turn<'a>(&'a self, session: &'a dyn Source) -> Turn<'a> {
+    pub(in crate::tools) async fn turn<'a>(&'a self, session: &'a dyn Source) -> Turn<'a> {
         let line = Arc::clone(session.input()).lock_owned().await;
         Turn { typist: self, session, line, is_checked: false }
     }
@@ -113,7 +118,7 @@ fn off_worker<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
 }
 
 /// The right to type into a session, and what stands in its line.
-pub(super) struct Turn<'a> {
+pub(in crate::tools) struct Turn<'a> {
     typist: &'a Typist,
     session: &'a dyn Source,
     line: OwnedMutexGuard<PendingLine>,
@@ -124,7 +129,7 @@ pub(super) struct Turn<'a> {
 impl Turn<'_> {
     /// Refuses a line to which Enter will be added, behind what stands in the line of the session already. The line
     /// alone was judged before.
-    pub(super) fn check_line(&mut self, line: &str) -> Result<()> {
+    pub(in crate::tools) fn check_line(&mut self, line: &str) -> Result<()> {
         let mut pending = self.line.clone();
         let entered = off_worker(line.len(), || pending.type_bytes(format!("{line}\r").as_bytes()));
         // Usually nothing stood there, and it is the line that was judged just now.
@@ -134,7 +139,7 @@ impl Turn<'_> {
     }
 
     /// Refuses keys that send off a dangerous line, or that leave one standing which this call typed.
-    pub(super) fn check_bytes(&mut self, bytes: &[u8]) -> Result<()> {
+    pub(in crate::tools) fn check_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         let mut pending = self.line.clone();
         let entered = off_worker(bytes.len(), || pending.type_bytes(bytes));
         entered.iter().try_for_each(|line| self.typist.check(line))?;
@@ -153,7 +158,7 @@ impl Turn<'_> {
     }
 
     /// Types bytes. Where a shell reads, each Enter waits until its line was looked at.
-    pub(super) async fn type_bytes(&mut self, bytes: &[u8]) -> Result<usize> {
+    pub(in crate::tools) async fn type_bytes(&mut self, bytes: &[u8]) -> Result<usize> {
         let (mut written, mut from) = (0, 0);
         loop {
             let rest = &bytes[from..];
@@ -213,7 +218,7 @@ impl Turn<'_> {
 
     /// Waits between text and Enter: as long as asked for, else only where a program other than a shell reads key by
     /// key. Others may type during a pause that was asked for, so what comes after it is judged again.
-    pub(super) async fn pause_before_enter(self, asked: Option<Duration>) -> Self {
+    pub(in crate::tools) async fn pause_before_enter(self, asked: Option<Duration>) -> Self {
         let Self { typist, session, .. } = self;
         match asked {
             Some(pause) => {
@@ -240,7 +245,7 @@ fn standing(error: Error) -> Error {
 }
 
 /// The pause before Enter that was asked for.
-pub(super) fn enter_delay(params: &mut Params<'_>) -> Result<Option<Duration>> {
+pub(in crate::tools) fn enter_delay(params: &mut Params<'_>) -> Result<Option<Duration>> {
     match params.value("enter_delay_ms") {
         None => Ok(None),
         Some(_) => params.millis("enter_delay_ms", ENTER_DELAY, LONGEST_ENTER_DELAY).map(Some),

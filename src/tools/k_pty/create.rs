@@ -6,15 +6,15 @@ use kpty_emulator::{MAX_COLS, MAX_ROWS, Size};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Tools;
 use super::owner::owner;
-use super::params::{Params, wrong_type};
 use crate::error::{Error, Result};
 use crate::registry::{Registry, check_text};
 use crate::terminal::local::{Integration, NewSession};
+use crate::tools::Tools;
+use crate::tools::params::{Params, wrong_type};
 use kpty_guard::Redactor;
 
-pub(super) const PARAMS: &[&str] = &[
+pub(in crate::tools) const PARAMS: &[&str] = &[
     "shell",
     "args",
     "cwd",
@@ -36,13 +36,13 @@ const INTEGRATIONS: [(&str, Integration); 2] = [("auto", Integration::Auto), ("o
 /// The kind of program that a session is where nobody says.
 const CLI_TYPE: &str = "shell";
 
-pub(super) struct Request {
+pub(in crate::tools) struct Request {
     new: NewSession,
     cli_type: String,
 }
 
 #[derive(Serialize)]
-pub(super) struct Answer {
+pub(in crate::tools) struct Answer {
     session_id: String,
     shell: String,
     cwd: String,
@@ -54,7 +54,7 @@ pub(super) struct Answer {
 }
 
 impl Request {
-    pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+    pub(in crate::tools) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         let (config, redactor) = (&tools.config, &tools.redactor);
         let shell = params.text("shell")?.unwrap_or(&config.shell).to_owned();
         let cwd = folder(params.text("cwd")?, &config.project_root, &shell)?;
@@ -80,7 +80,7 @@ impl Request {
         Ok(Self { new, cli_type: cli_type.to_owned() })
     }
 
-    pub(super) async fn run(self, registry: &Registry) -> Result<Answer> {
+    pub(in crate::tools) async fn run(self, registry: &Registry) -> Result<Answer> {
         let Self { new, cli_type } = self;
         let (shell, cwd, size) = (new.shell.clone(), new.cwd.display().to_string(), new.size);
         let session = registry.create(new, cli_type).await?;

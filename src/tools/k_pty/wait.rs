@@ -6,18 +6,18 @@ use kpty_emulator::MarkerId;
 use serde::Serialize;
 
 use super::commands::{MAX_CHARS, Ran};
-use super::envelope::ExitFields;
-use super::params::Params;
 use super::talk::{MAX_CHARS_CAP, millis};
 use super::term_read::known_marker;
-use super::text::{Room, clip_around, end_of};
-use super::{Caller, Target, Tools};
 use crate::config::LONGEST_TALK;
 use crate::error::{Error, Result};
 use crate::terminal::local::search::Pattern;
 use crate::terminal::local::wait::{Ending, WaitRequest};
+use crate::tools::envelope::ExitFields;
+use crate::tools::params::Params;
+use crate::tools::text::{Room, clip_around, end_of};
+use crate::tools::{Caller, Target, Tools};
 
-pub(super) const PARAMS: &[&str] = &[
+pub(in crate::tools) const PARAMS: &[&str] = &[
     "session_id",
     "text",
     "regex",
@@ -36,13 +36,13 @@ pub(super) const PARAMS: &[&str] = &[
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Clients give up on a call that says nothing for a minute.
-pub(super) const LONGEST_SILENT_WAIT: Duration = Duration::from_secs(45);
+pub(in crate::tools) const LONGEST_SILENT_WAIT: Duration = Duration::from_secs(45);
 /// Characters of a line in an answer; of a longer one the part that matched is shown.
 const LINE_CHARS: usize = 500;
 /// Characters of the screen's end in an answer.
 const TAIL_CHARS: usize = 1_000;
 
-pub(super) struct Request {
+pub(in crate::tools) struct Request {
     session: Target,
     wait: WaitRequest,
     room: Room,
@@ -51,7 +51,7 @@ pub(super) struct Request {
 }
 
 #[derive(Serialize)]
-pub(super) struct Answer {
+pub(in crate::tools) struct Answer {
     ended_by: &'static str,
     timed_out: bool,
     waited_ms: u64,
@@ -77,7 +77,7 @@ pub(super) struct Answer {
 }
 
 impl Request {
-    pub(super) fn read(params: &mut Params<'_>, tools: &Tools, caller: &Caller) -> Result<Self> {
+    pub(in crate::tools) fn read(params: &mut Params<'_>, tools: &Tools, caller: &Caller) -> Result<Self> {
         let session = tools.target(params)?;
         let ignore_case = params.flag("ignore_case", false)?;
         let named = pattern(params, ("text", "regex"), ignore_case)?;
@@ -111,7 +111,7 @@ impl Request {
         Ok(Self { session, wait, room: Room::read(params, MAX_CHARS, MAX_CHARS_CAP)?, shows_screen })
     }
 
-    pub(super) async fn run(self) -> Result<Answer> {
+    pub(in crate::tools) async fn run(self) -> Result<Answer> {
         let Self { session, wait, room, shows_screen } = self;
         let waited = session.wait(&wait).await?;
         let mut answer = Answer {
@@ -145,7 +145,11 @@ impl Request {
 }
 
 /// A pattern from one of two parameters: a text, or an expression.
-pub(super) fn pattern(params: &Params<'_>, names: (&str, &str), ignore_case: bool) -> Result<Option<Pattern>> {
+pub(in crate::tools) fn pattern(
+    params: &Params<'_>,
+    names: (&str, &str),
+    ignore_case: bool,
+) -> Result<Option<Pattern>> {
     let built = match (params.text(names.0)?, params.text(names.1)?) {
         (None, None) => return Ok(None),
         (Some(text), None) if ignore_case => Pattern::literal_in_any_case(text),

@@ -10,14 +10,14 @@ use kpty_emulator::{EngineKind, Mode, Request as ScreenRead};
 use serde::Serialize;
 use serde_json::json;
 
-use super::Tools;
-use super::params::Params;
 use crate::error::{Error, Result};
 use crate::fixture::{Fixture, trimmed};
 use crate::recording::{DEFAULT_MAX_BYTES, End, MAX_BYTES_CAP, Options, Status, make_folder, paint};
 use crate::terminal::local::{Session, WholeOutput};
+use crate::tools::Tools;
+use crate::tools::params::Params;
 
-pub(super) const PARAMS: &[&str] = &["session_id", "op", "name", "raw", "input", "max_bytes"];
+pub(in crate::tools) const PARAMS: &[&str] = &["session_id", "op", "name", "raw", "input", "max_bytes"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Op {
@@ -35,7 +35,7 @@ const OPS: [(&str, Op); 5] = [
     ("fixture", Op::SaveFixture),
 ];
 
-pub(super) struct Request {
+pub(in crate::tools) struct Request {
     session: Session,
     op: Op,
     name: Option<String>,
@@ -46,7 +46,7 @@ pub(super) struct Request {
 }
 
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Answer {
+pub(in crate::tools) struct Answer {
     recording: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
@@ -84,7 +84,7 @@ impl Answer {
 }
 
 impl Request {
-    pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+    pub(in crate::tools) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         // What is written can be read again.
         tools.may_read_screens()?;
         let session = tools.session(params)?;
@@ -100,7 +100,7 @@ impl Request {
         })
     }
 
-    pub(super) async fn run(self) -> Result<Answer> {
+    pub(in crate::tools) async fn run(self) -> Result<Answer> {
         // Files may take their time: not where sessions are driven.
         let done = tokio::task::spawn_blocking(move || match self.op {
             Op::Start => self.start(),

@@ -9,19 +9,19 @@ use kpty_emulator::{Mode, Request as Read};
 use serde_json::{Map, Value, json};
 
 use super::commands::MAX_CHARS;
-use super::envelope::Outcome;
-use super::params::{Params, wrong_type};
 use super::talk::{MAX_CHARS_CAP, millis};
-use super::{Caller, Target, Tools, session_id};
 use crate::error::{Error, Result};
 use crate::ids::CommandId;
 use crate::model::{SessionRecord, iso_time};
 use crate::registry::Located;
 use crate::terminal::local::Session;
+use crate::tools::envelope::Outcome;
+use crate::tools::params::{Params, wrong_type};
+use crate::tools::{Caller, Target, Tools, session_id};
 use crate::traffic::new_id;
 use kpty_guard::Redactor;
 
-pub(super) const PARAMS: &[&str] = &[
+pub(in crate::tools) const PARAMS: &[&str] = &[
     "session_id",
     "command_id",
     "command_ids",
@@ -41,7 +41,7 @@ const MAX_ATTACHED_BYTES: usize = 64 << 10;
 /// Characters of each word about an intervention.
 const WORD_CHARS: usize = 4_000;
 
-pub(super) struct Request<'a> {
+pub(in crate::tools) struct Request<'a> {
     tools: &'a Tools,
     session: Target,
     /// What is told of the session, and whose it is.
@@ -59,7 +59,7 @@ pub(super) struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    pub(super) fn read(params: &mut Params<'_>, tools: &'a Tools, caller: &Caller) -> Result<Self> {
+    pub(in crate::tools) fn read(params: &mut Params<'_>, tools: &'a Tools, caller: &Caller) -> Result<Self> {
         let id = session_id(params)?;
         let session = tools.target_named(&id)?;
         let (facts, owner) = match tools.registry.locate(&id)? {
@@ -105,7 +105,7 @@ impl<'a> Request<'a> {
         })
     }
 
-    pub(super) async fn run(self) -> Outcome {
+    pub(in crate::tools) async fn run(self) -> Outcome {
         let now = iso_time(SystemTime::now());
         let evidence_id = format!("ev_{}", new_id(SystemTime::now()).trim_start_matches("pty_"));
         let actors = self.actors().await;

@@ -7,28 +7,29 @@ use kpty_emulator::{Modes, Screen, Size, Width};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::params::{Params, number, wrong_type};
 use super::typing::enter_delay;
-use super::{Target, Tools};
 use crate::error::{Error, Result};
 use crate::terminal::local::input;
 use crate::terminal::local::keys::mouse::{self, Button, MouseEvent, MouseKind};
 use crate::terminal::local::keys::{self, Code, Key, KeyModes, Modifiers};
 use crate::terminal::local::source::Source;
+use crate::tools::params::{Params, number, wrong_type};
+use crate::tools::{Target, Tools};
 
-pub(super) const PARAMS: &[&str] = &["session_id", "keys", "text", "paste", "mouse", "escapes", "enter_delay_ms"];
+pub(in crate::tools) const PARAMS: &[&str] =
+    &["session_id", "keys", "text", "paste", "mouse", "escapes", "enter_delay_ms"];
 
 /// The flag of the kitty keyboard protocol with which also text comes as sequences.
 const KITTY_ALL_KEYS: u8 = 8;
 
-pub(super) struct Request {
+pub(in crate::tools) struct Request {
     session: Target,
     parts: Vec<Part>,
     enter_delay: Option<Duration>,
 }
 
 #[derive(Serialize)]
-pub(super) struct Answer {
+pub(in crate::tools) struct Answer {
     bytes_written: usize,
     /// False where nobody tells what the program asked of the keyboard: keys were sent in their usual form.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,7 +82,7 @@ enum At {
 }
 
 impl Request {
-    pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+    pub(in crate::tools) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         let session = tools.target(params)?;
         let escapes = params.flag("escapes", false)?;
         let plain = |text: &str| if escapes { input::unescape(text) } else { text.to_owned() };
@@ -100,7 +101,7 @@ impl Request {
         Ok(Self { session, parts, enter_delay: enter_delay(params)? })
     }
 
-    pub(super) async fn run(self, tools: &Tools) -> Result<Answer> {
+    pub(in crate::tools) async fn run(self, tools: &Tools) -> Result<Answer> {
         let Self { session, parts, enter_delay } = self;
         let known = session.modes();
         let modes = known.unwrap_or_default();

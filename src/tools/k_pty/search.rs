@@ -4,19 +4,19 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::params::Params;
 use super::term_read::buffer_name;
-use super::text::{Room, clip_around};
 use super::wait::pattern;
-use super::{Target, Tools};
 use crate::error::{Error, Result};
 use crate::terminal::local::search::{Match, SearchAnswer, SearchRequest};
+use crate::tools::params::Params;
+use crate::tools::text::{Room, clip_around};
+use crate::tools::{Target, Tools};
 
-pub(super) const PARAMS: &[&str] =
+pub(in crate::tools) const PARAMS: &[&str] =
     &["session_id", "pattern", "text", "ignore_case", "context", "max_matches", "from_line", "until_line", "max_chars"];
 
-pub(super) const MAX_MATCHES: usize = 50;
-pub(super) const MAX_MATCHES_CAP: usize = 500;
+pub(in crate::tools) const MAX_MATCHES: usize = 50;
+pub(in crate::tools) const MAX_MATCHES_CAP: usize = 500;
 const CONTEXT_CAP: usize = 20;
 /// Bytes of an answer, unless a number of characters is asked for.
 const MAX_CHARS: usize = 7_000;
@@ -26,14 +26,14 @@ const LINE_CHARS: usize = 500;
 /// What a match costs besides its lines: names, quotes and numbers.
 const MATCH_CHARS: usize = 80;
 
-pub(super) struct Request {
+pub(in crate::tools) struct Request {
     session: Target,
     search: SearchRequest,
     room: Room,
 }
 
 #[derive(Serialize)]
-pub(super) struct Answer {
+pub(in crate::tools) struct Answer {
     matches: Vec<Found>,
     /// Matching lines in all.
     total: usize,
@@ -57,7 +57,7 @@ struct Found {
 }
 
 impl Request {
-    pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+    pub(in crate::tools) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         tools.may_read_screens()?;
         let session = tools.target(params)?;
         let ignore_case = params.flag("ignore_case", false)?;
@@ -72,7 +72,7 @@ impl Request {
         Ok(Self { session, search, room: Room::read(params, MAX_CHARS, MAX_CHARS_CAP)? })
     }
 
-    pub(super) async fn run(self) -> Result<Answer> {
+    pub(in crate::tools) async fn run(self) -> Result<Answer> {
         let found = self.session.search(self.search.clone()).await?;
         Ok(self.cut(found))
     }

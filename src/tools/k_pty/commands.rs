@@ -3,11 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::envelope::{Outcome, fields};
-use super::params::Params;
 use super::talk::{MAX_CHARS_CAP, millis};
-use super::text::{Cut, Room, clip_around, cut_middle};
-use super::{Target, Tools};
 use crate::error::{Error, Result};
 use crate::ids::CommandId;
 use crate::model::iso_time;
@@ -15,9 +11,13 @@ use crate::terminal::local::commands::MAX_COMMANDS;
 use crate::terminal::local::search::Pattern;
 use crate::terminal::local::source::Source;
 use crate::terminal::local::{Command, Output};
+use crate::tools::envelope::{Outcome, fields};
+use crate::tools::params::Params;
+use crate::tools::text::{Cut, Room, clip_around, cut_middle};
+use crate::tools::{Target, Tools};
 use kpty_guard::Redactor;
 
-pub(super) const PARAMS: &[&str] = &[
+pub(in crate::tools) const PARAMS: &[&str] = &[
     "session_id",
     "limit",
     "command_id",
@@ -32,20 +32,20 @@ pub(super) const PARAMS: &[&str] = &[
 
 const LIMIT: usize = 20;
 /// Bytes of an output unless a number of characters is asked for. With all around it an answer stays below 8 KB.
-pub(super) const MAX_CHARS: usize = 6_000;
+pub(in crate::tools) const MAX_CHARS: usize = 6_000;
 /// Characters of a command in an answer; `talk` takes much longer ones.
 const LINE_CHARS: usize = 120;
 /// What the number of a line costs in an answer.
 const NUMBER_CHARS: usize = 8;
 
-pub(super) enum Request {
+pub(in crate::tools) enum Request {
     List { session: Target, limit: usize, room: Room },
     One { session: Target, id: CommandId, selection: Selection, room: Room },
 }
 
 /// Which lines of an output; they are counted from 0 at the command's first line.
 #[derive(Default)]
-pub(super) struct Selection {
+pub(in crate::tools) struct Selection {
     head: Option<u64>,
     tail: Option<u64>,
     from: u64,
@@ -55,7 +55,7 @@ pub(super) struct Selection {
 
 /// A command, as answers have it.
 #[derive(Serialize)]
-pub(super) struct Listed {
+pub(in crate::tools) struct Listed {
     id: String,
     line: String,
     cwd: Option<String>,
@@ -70,7 +70,7 @@ pub(super) struct Listed {
 
 /// A command with its output.
 #[derive(Serialize)]
-pub(super) struct Ran {
+pub(in crate::tools) struct Ran {
     #[serde(flatten)]
     command: Listed,
     output: String,
@@ -106,7 +106,7 @@ struct Selected {
 }
 
 impl Request {
-    pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+    pub(in crate::tools) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         let session = tools.target(params)?;
         let Some(id) = params.command_id("command_id")? else {
             let limit = params.count("limit", LIMIT, MAX_COMMANDS)?;
@@ -122,7 +122,7 @@ impl Request {
         Ok(Self::One { session, id, selection, room: Room::read(params, MAX_CHARS, MAX_CHARS_CAP)? })
     }
 
-    pub(super) async fn run(self) -> Outcome {
+    pub(in crate::tools) async fn run(self) -> Outcome {
         match self {
             Self::List { session, limit, room } => Ok(list(&*session, limit, room.size())),
             Self::One { session, id, selection, room } => {
@@ -197,7 +197,7 @@ impl Listed {
 
 impl Ran {
     /// A command with what it has printed so far, or in all.
-    pub(super) fn of(session: &dyn Source, id: CommandId, room: Room) -> Option<Self> {
+    pub(in crate::tools) fn of(session: &dyn Source, id: CommandId, room: Room) -> Option<Self> {
         let command = Listed::of(&session.command(id)?, &session.redactor());
         let cut = |chars| session.output_of(id, chars).unwrap_or_default();
         let (output, max_chars) = room.fit(cut, |output| &output.text);

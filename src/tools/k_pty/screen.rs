@@ -10,30 +10,30 @@ use serde_json::{Map, Value, json};
 #[derive(Debug)]
 pub struct Screen {
     /// The lines, with newlines between. There are as many as there are numbers.
-    pub(super) text: String,
-    pub(super) line_numbers: Vec<u64>,
-    pub(super) truncated: bool,
+    pub(in crate::tools) text: String,
+    pub(in crate::tools) line_numbers: Vec<u64>,
+    pub(in crate::tools) truncated: bool,
     /// Of a range, only those of lines that were looked at.
-    pub(super) dropped_chars: usize,
-    pub(super) dropped_lines: usize,
-    pub(super) cursor_line: Option<u64>,
-    pub(super) viewport_y: Option<u64>,
-    pub(super) rows: u16,
-    pub(super) cols: u16,
-    pub(super) buffer_type: &'static str,
-    pub(super) marker_id: Option<u64>,
-    pub(super) marker_line: Option<u64>,
-    pub(super) marker_disposed: bool,
-    pub(super) first_line: u64,
-    pub(super) next_line: u64,
-    pub(super) oldest_line: u64,
-    pub(super) cursor: Option<Cursor>,
+    pub(in crate::tools) dropped_chars: usize,
+    pub(in crate::tools) dropped_lines: usize,
+    pub(in crate::tools) cursor_line: Option<u64>,
+    pub(in crate::tools) viewport_y: Option<u64>,
+    pub(in crate::tools) rows: u16,
+    pub(in crate::tools) cols: u16,
+    pub(in crate::tools) buffer_type: &'static str,
+    pub(in crate::tools) marker_id: Option<u64>,
+    pub(in crate::tools) marker_line: Option<u64>,
+    pub(in crate::tools) marker_disposed: bool,
+    pub(in crate::tools) first_line: u64,
+    pub(in crate::tools) next_line: u64,
+    pub(in crate::tools) oldest_line: u64,
+    pub(in crate::tools) cursor: Option<Cursor>,
     /// Lines that came and went unseen since the marker; null where nobody can tell.
-    pub(super) missed_lines: Option<Option<u64>>,
+    pub(in crate::tools) missed_lines: Option<Option<u64>>,
     /// Why they went.
-    pub(super) loss: Option<&'static str>,
+    pub(in crate::tools) loss: Option<&'static str>,
     /// Where a range that was cut goes on.
-    pub(super) continue_from: Option<u64>,
+    pub(in crate::tools) continue_from: Option<u64>,
 }
 
 /// The value of a field.
@@ -115,7 +115,7 @@ impl Screen {
     }
 
     /// The same as a map.
-    pub(super) fn fields(&self) -> Map<String, Value> {
+    pub(in crate::tools) fn fields(&self) -> Map<String, Value> {
         let mut fields = Map::new();
         self.each_field(|name, field| {
             fields.insert(name.to_owned(), field.into());
@@ -124,7 +124,7 @@ impl Screen {
     }
 
     /// Keeps the beginning of a range up to `end`. One line is always kept, so that reading on gets somewhere.
-    pub(super) fn keep_head(&mut self, max_lines: usize, max_chars: usize, from: u64, end: u64) {
+    pub(in crate::tools) fn keep_head(&mut self, max_lines: usize, max_chars: usize, from: u64, end: u64) {
         let mut chars = 0;
         let mut fits = |line: &str| {
             chars += line.chars().count() + 1;

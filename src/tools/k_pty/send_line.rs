@@ -4,42 +4,42 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::envelope::{Failure, Outcome, failed};
-use super::params::Params;
 use super::typing::enter_delay;
-use super::{Target, Tools};
 use crate::error::{Error, Result};
 use crate::terminal::local::input;
 use crate::terminal::local::source::Source;
+use crate::tools::envelope::{Failure, Outcome, failed};
+use crate::tools::params::Params;
+use crate::tools::{Target, Tools};
 
-pub(super) const PARAMS: &[&str] = &["session_id", "data", "escapes", "enter_delay_ms"];
+pub(in crate::tools) const PARAMS: &[&str] = &["session_id", "data", "escapes", "enter_delay_ms"];
 
-pub(super) struct Request {
+pub(in crate::tools) struct Request {
     session: Target,
     line: Line,
 }
 
 /// What is typed before Enter.
-pub(super) struct Line {
+pub(in crate::tools) struct Line {
     text: String,
     enter_delay: Option<Duration>,
 }
 
 impl Request {
-    pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+    pub(in crate::tools) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         // A session that nobody knows is told first.
         let session = tools.target(params)?;
         Ok(Self { session, line: Line::read(params, tools)? })
     }
 
-    pub(super) async fn run(self, tools: &Tools) -> Outcome {
+    pub(in crate::tools) async fn run(self, tools: &Tools) -> Outcome {
         self.line.type_into(&*self.session, tools).await
     }
 }
 
 impl Line {
     /// Reads the text; a dangerous one is refused, with its line ends and without.
-    pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+    pub(in crate::tools) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         let given = params.any_text("data")?.ok_or(Error::MissingParam("data"))?;
         let text = if params.flag("escapes", true)? { input::unescape(given) } else { given.to_owned() };
         let line = input::one_line(&text);
@@ -49,7 +49,7 @@ impl Line {
     }
 
     /// Text and Enter are two writes: programs take a burst for a paste.
-    pub(super) async fn type_into(self, session: &dyn Source, tools: &Tools) -> Outcome {
+    pub(in crate::tools) async fn type_into(self, session: &dyn Source, tools: &Tools) -> Outcome {
         let Self { text: line, enter_delay } = self;
         let mut turn = tools.typist.turn(session).await;
         turn.check_line(&line)?;

@@ -91,7 +91,7 @@ const TEXTS: [(&str, &str); 22] = [
     ("write", "Deprecated: use send_line, talk or send_keys."),
 ];
 
-pub(super) fn help(config: &Config) -> Map<String, Value> {
+pub(in crate::tools) fn help(config: &Config) -> Map<String, Value> {
     let actions: Map<String, Value> = TEXTS.iter().map(|(name, text)| ((*name).to_owned(), json!(text))).collect();
     let data = json!({
         "tool": "k_pty",

@@ -2,17 +2,17 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Tools;
-use super::envelope::{Failure, Outcome, reply};
 use super::owner::query;
-use super::params::Params;
 use super::resolve::find;
 use super::send_line::Line;
 use crate::error::Result;
 use crate::ids::SessionId;
 use crate::model::SessionQuery;
+use crate::tools::Tools;
+use crate::tools::envelope::{Failure, Outcome, reply};
+use crate::tools::params::Params;
 
-pub(super) const PARAMS: &[&str] = &[
+pub(in crate::tools) const PARAMS: &[&str] = &[
     "data",
     "escapes",
     "enter_delay_ms",
@@ -25,19 +25,19 @@ pub(super) const PARAMS: &[&str] = &[
     "last_command",
 ];
 
-pub(super) struct Request {
+pub(in crate::tools) struct Request {
     line: Line,
     query: SessionQuery,
 }
 
 impl Request {
     /// The text is looked at before anybody is looked for.
-    pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+    pub(in crate::tools) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         let line = Line::read(params, tools)?;
         Ok(Self { line, query: query(params, &tools.config.project_root, &tools.redactor)? })
     }
 
-    pub(super) async fn run(self, tools: &Tools) -> Outcome {
+    pub(in crate::tools) async fn run(self, tools: &Tools) -> Outcome {
         let Self { line, query } = self;
         let record = find(&tools.registry, query).await?;
         let id = SessionId::named(&record.session_id);

@@ -4,25 +4,25 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::params::Params;
-use super::{Target, Tools};
 use crate::config::LONGEST_TALK;
 use crate::error::{Error, Result};
 use crate::terminal::local::input;
 use crate::terminal::local::sentinel::check_token;
 use crate::terminal::local::talk::{OnTimeout, TalkRequest};
+use crate::tools::params::Params;
+use crate::tools::{Target, Tools};
 
-pub(super) const PARAMS: &[&str] =
+pub(in crate::tools) const PARAMS: &[&str] =
     &["session_id", "command", "sentinel", "timeout_ms", "max_chars", "escapes", "raw", "on_timeout"];
 
 /// Characters of output in an answer.
-pub(super) const MAX_CHARS: usize = 60_000;
+pub(in crate::tools) const MAX_CHARS: usize = 60_000;
 /// The most that can be asked for.
-pub(super) const MAX_CHARS_CAP: usize = 200_000;
+pub(in crate::tools) const MAX_CHARS_CAP: usize = 200_000;
 
 const ON_TIMEOUT: [(&str, OnTimeout); 2] = [("leave", OnTimeout::Leave), ("interrupt", OnTimeout::Interrupt)];
 
-pub(super) struct Request {
+pub(in crate::tools) struct Request {
     session: Target,
     talk: TalkRequest,
     /// Screens may be shown.
@@ -30,7 +30,7 @@ pub(super) struct Request {
 }
 
 #[derive(Serialize)]
-pub(super) struct Answer {
+pub(in crate::tools) struct Answer {
     output: String,
     exit_code: Option<i32>,
     duration_ms: u64,
@@ -50,7 +50,7 @@ pub(super) struct Answer {
 }
 
 impl Request {
-    pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+    pub(in crate::tools) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         let given = params.text("command")?.filter(|command| !command.trim().is_empty());
         let session = tools.target(params)?;
         let given = given.ok_or(Error::MissingParam("command"))?;
@@ -69,7 +69,7 @@ impl Request {
         Ok(Self { session, talk, shows_screen: tools.may_read_screens().is_ok() })
     }
 
-    pub(super) async fn run(self, tools: &Tools) -> Result<Answer> {
+    pub(in crate::tools) async fn run(self, tools: &Tools) -> Result<Answer> {
         if !self.session.takes_line_back() {
             tools.typist.turn(&*self.session).await.check_line(&self.talk.command)?;
         }
@@ -101,6 +101,6 @@ impl Request {
 }
 
 /// Whole milliseconds, as answers have them.
-pub(super) fn millis(duration: Duration) -> u64 {
+pub(in crate::tools) fn millis(duration: Duration) -> u64 {
     duration.as_millis() as u64
 }

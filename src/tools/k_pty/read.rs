@@ -5,11 +5,11 @@ use std::time::Duration;
 use kpty_emulator::{Mode, Request as ScreenRead};
 use serde::Serialize;
 
-use super::params::Params;
-use super::{Target, Tools};
 use crate::error::Result;
+use crate::tools::params::Params;
+use crate::tools::{Target, Tools};
 
-pub(super) const PARAMS: &[&str] = &["session_id", "max_bytes", "timeout_ms", "mode"];
+pub(in crate::tools) const PARAMS: &[&str] = &["session_id", "max_bytes", "timeout_ms", "mode"];
 
 const MAX_BYTES: usize = 4_096;
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -20,7 +20,7 @@ const TAIL_LINES: usize = 40;
 const MODES: [(&str, Option<Mode>); 3] =
     [("raw", None), ("viewport", Some(Mode::Viewport)), ("tail", Some(Mode::Tail))];
 
-pub(super) struct Request {
+pub(in crate::tools) struct Request {
     session: Target,
     max_bytes: usize,
     timeout: Duration,
@@ -29,14 +29,14 @@ pub(super) struct Request {
 }
 
 #[derive(Serialize)]
-pub(super) struct Answer {
+pub(in crate::tools) struct Answer {
     output: String,
     bytes_read: usize,
     session_alive: bool,
 }
 
 impl Request {
-    pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+    pub(in crate::tools) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         let session = tools.target(params)?;
         let rendered = params.choice("mode", &MODES)?.flatten();
         if rendered.is_some() {
@@ -48,7 +48,7 @@ impl Request {
         Ok(Self { session, max_bytes, timeout, rendered })
     }
 
-    pub(super) async fn run(self) -> Result<Answer> {
+    pub(in crate::tools) async fn run(self) -> Result<Answer> {
         let output = match self.rendered {
             None => self.session.read_raw(self.max_bytes, self.timeout).await?,
             Some(mode) => {

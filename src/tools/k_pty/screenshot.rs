@@ -9,19 +9,19 @@ use base64::engine::general_purpose::STANDARD;
 use kpty_emulator::{Answer as ScreenAnswer, Emulator, Mode, Request as ScreenRead, Row, Settings, Which};
 use serde::Serialize;
 
-use super::params::Params;
-use super::{Target, Tools};
 use crate::error::{Error, Result};
 use crate::picture::{self, Look, MAX_SCALE, Subject, Theme};
 use crate::terminal::local::Session;
+use crate::tools::params::Params;
+use crate::tools::{Target, Tools};
 
-pub(super) const PARAMS: &[&str] =
+pub(in crate::tools) const PARAMS: &[&str] =
     &["session_id", "format", "theme", "scale", "cursor", "from_line", "until_line", "which"];
 
 /// Lines of history in a picture unless told, and at most.
 const LINES: u64 = 200;
 /// Bytes of a picture at most: an answer has to fit what clients read.
-pub(super) const MAX_BYTES: usize = 4 << 20;
+pub(in crate::tools) const MAX_BYTES: usize = 4 << 20;
 
 /// Said with pictures of a desktop's session.
 const ONLY_TEXT: &str = "a desktop app tells only text: no colours, no cursor";
@@ -43,7 +43,7 @@ enum Whose {
     Desktop(Target),
 }
 
-pub(super) struct Request {
+pub(in crate::tools) struct Request {
     session: Whose,
     format: Format,
     look: Look,
@@ -53,7 +53,7 @@ pub(super) struct Request {
 }
 
 #[derive(Serialize)]
-pub(super) struct Answer {
+pub(in crate::tools) struct Answer {
     format: &'static str,
     width: u32,
     height: u32,
@@ -84,7 +84,7 @@ struct Image {
 }
 
 impl Request {
-    pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+    pub(in crate::tools) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         tools.may_read_screens()?;
         let session = match tools.session(params) {
             Ok(session) => Whose::Ours(session),
@@ -111,7 +111,7 @@ impl Request {
         })
     }
 
-    pub(super) async fn run(self) -> Result<Answer> {
+    pub(in crate::tools) async fn run(self) -> Result<Answer> {
         let told = match &self.session {
             Whose::Ours(_) => None,
             Whose::Desktop(target) => Some(self.plain_view(target).await?),
