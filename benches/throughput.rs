@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use kpty::terminal::local::wait::{Ending, WaitRequest};
 use kpty::terminal::local::{Integration, Session};
+use kpty::terminal::wait::{Ending, WaitRequest};
 use kpty_emulator::{Mode, Request};
 
 use crate::support::workload::agent_session;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use kpty::model::Owner;
 use kpty::terminal::local::integration::{IntegratedShell, prepare};
-use kpty::terminal::local::talk::{OnTimeout, TalkRequest};
 use kpty::terminal::local::{Integration, NewSession, Session};
+use kpty::terminal::talk::{OnTimeout, TalkRequest};
 use kpty_emulator::Size;
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use tempfile::TempDir;

@@ -10,8 +10,8 @@ use super::{EXIT_NOTHING, Failure, Outcome, print};
 use crate::config::Config;
 use crate::model;
 use crate::terminal::local::pty;
-use crate::terminal::local::talk::{OnTimeout, TalkRequest};
 use crate::terminal::local::{Integration, NewSession, Session};
+use crate::terminal::talk::{OnTimeout, TalkRequest};
 
 /// A session that is asked for nothing but `echo` answers within this.
 const TALK_PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);

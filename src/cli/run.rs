@@ -13,8 +13,8 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::fixture::trimmed;
 use crate::model::{ExitInfo, Owner};
-use crate::terminal::local::wait::{Ending, WaitRequest};
 use crate::terminal::local::{Integration, NewSession, Session};
+use crate::terminal::wait::{Ending, WaitRequest};
 
 /// Without --timeout: a year.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);

@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 use super::client::{CONNECT_PATIENCE, Client, Connection, text};
 use super::{EXIT_NOTHING, Failure, Outcome, print};
 use crate::error::Error;
-use crate::terminal::local::pty::{Control, Signal, executable_name};
+use crate::terminal::executable_name;
+use crate::terminal::local::pty::{Control, Signal};
 
 /// How long a server may take to end: it gives its sessions and its last answers 5 s.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);

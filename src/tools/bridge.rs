@@ -16,9 +16,10 @@ use super::{Caller, Tools};
 use crate::error::{Error, Result};
 use crate::ids::{CommandId, SessionId};
 use crate::model::ExitInfo;
-use crate::terminal::local::source::Shown;
-use crate::terminal::local::wait::WaitRequest;
-use crate::terminal::local::{Command, Moment, Output, Session};
+use crate::terminal::Readable;
+use crate::terminal::local::{Moment, Session};
+use crate::terminal::wait::WaitRequest;
+use crate::terminal::{Command, Output};
 
 /// Lines of an answer at most: all that a session keeps unless it was told to keep more.
 pub const MAX_BUFFER_LINES: usize = 10_000;
@@ -157,7 +158,7 @@ impl Tools {
             answer.line_numbers.splice(..0, piece.line_numbers);
         }
         answer.is_alive = session.exit().is_none();
-        answer.is_at_prompt = answer.is_alive && Shown::is_at_prompt(session);
+        answer.is_at_prompt = answer.is_alive && Readable::is_at_prompt(session);
         Ok(answer)
     }
 

@@ -35,9 +35,9 @@ use crate::ids::SessionId;
 use crate::model::Role;
 use crate::recording::Shelf;
 use crate::registry::{Bounds, Located, Registry, Setup};
+use crate::terminal::Terminal;
 use crate::terminal::desktop::Bridges;
 use crate::terminal::local::Session;
-use crate::terminal::local::source::Source;
 use crate::traffic::Emitter;
 use audit::Entry;
 use envelope::{Failure, fields};
@@ -97,7 +97,7 @@ pub struct Caller {
 }
 
 /// A session that an action works on: one of this server, or a desktop's.
-type Target = Arc<dyn Source>;
+type Target = Arc<dyn Terminal>;
 
 /// The actions with all that they need; clones are the same.
 #[derive(Clone)]

@@ -15,8 +15,8 @@ mod writes;
 
 use std::time::Duration;
 
-use kpty::terminal::local::talk::{TalkAnswer, TalkRequest};
 use kpty::terminal::local::{Integration, Session};
+use kpty::terminal::talk::{TalkRequest, TalkResult};
 use kpty_emulator::Size;
 
 use crate::talk::{Bench, request};
@@ -59,7 +59,7 @@ async fn session(bench: &Bench, shell: &str, integration: Integration) -> Sessio
 }
 
 /// A command that must be answered.
-async fn ask(session: &Session, command: &str) -> TalkAnswer {
+async fn ask(session: &Session, command: &str) -> TalkResult {
     let asked = TalkRequest { timeout: PATIENCE, ..request(command) };
     session.talk(asked).await.unwrap_or_else(|error| panic!("{command:?}: {error:?}"))
 }

@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 use kpty::error::Error;
 use kpty::model::Owner;
-use kpty::terminal::local::source::Source;
-use kpty::terminal::local::talk::{OnTimeout, TalkAnswer, TalkRequest};
-use kpty::terminal::local::wait::{Ending, WaitRequest};
+use kpty::terminal::Terminal;
 use kpty::terminal::local::{Integration, NewSession, Session, input};
+use kpty::terminal::talk::{OnTimeout, TalkRequest, TalkResult};
+use kpty::terminal::wait::{Ending, WaitRequest};
 use kpty_emulator::{Mode, Request, Size};
 use kpty_guard::is_complete;
 use serde_json::Value;
@@ -78,7 +78,7 @@ pub(crate) fn lines_of(text: &str) -> Vec<&str> {
 }
 
 /// Why a step of a case is wrong.
-fn judge(step: &Value, result: &Result<TalkAnswer, Error>, took: Duration) -> Result<(), String> {
+fn judge(step: &Value, result: &Result<TalkResult, Error>, took: Duration) -> Result<(), String> {
     let text = |name: &str| step[name].as_str();
     if let Some(most) = step["max_ms"].as_u64().filter(|&most| took > Duration::from_millis(most)) {
         return Err(format!("took {took:?}, more than {most} ms"));
@@ -160,7 +160,7 @@ async fn play(bench: &Bench, case: &Value, integration: Integration) -> Result<(
 }
 
 /// Plays the steps of a case in a terminal, whoever runs it.
-pub(crate) async fn play_steps(session: &dyn Source, case: &Value) -> Result<(), String> {
+pub(crate) async fn play_steps(session: &dyn Terminal, case: &Value) -> Result<(), String> {
     for (index, step) in case["steps"].as_array().into_iter().flatten().enumerate() {
         if let Some(pause) = step["sleep"].as_f64() {
             // The pause is part of the case: somebody who comes back later.

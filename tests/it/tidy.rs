@@ -107,7 +107,7 @@ fn the_command_line_stays_in_its_folder() {
 fn patterns_stay_with_the_guard() {
     assert_nowhere(
         "only src/guard and the search know regex",
-        |name| name.starts_with("src/guard/") || name == "src/terminal/local/search.rs",
+        |name| name.starts_with("src/guard/") || name == "src/terminal/search.rs",
         |line| line.contains("regex::"),
     );
 }

@@ -16,7 +16,7 @@ use super::told::{self, Told};
 use super::wire::{self, Look, Question};
 use crate::error::{DesktopFault, DesktopTrouble, Error, Result};
 use crate::ids::{CommandId, SessionId};
-use crate::terminal::local::talk::{OnTimeout, TalkRequest};
+use crate::terminal::talk::{OnTimeout, TalkRequest};
 use kpty_guard::Redactor;
 
 /// The longest body that is taken, in bytes. What it says of its own length counts for nothing.

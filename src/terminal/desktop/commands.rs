@@ -13,10 +13,10 @@ use kpty_emulator::{Buffer, Place};
 use super::text::Text;
 use crate::ids::CommandId;
 use crate::model::ExitInfo;
-use crate::terminal::local::commands::{CommandLog, Edge, End, Point, Way};
-use crate::terminal::local::output::cut;
-use crate::terminal::local::sentinel::Sentinel;
-use crate::terminal::local::{Command, Evidence, Output};
+use crate::terminal::commands::{CommandLog, Edge, End, Point, Way};
+use crate::terminal::output::cut;
+use crate::terminal::sentinel::Sentinel;
+use crate::terminal::{Command, Evidence, Output};
 use kpty_guard::Redactor;
 
 /// Bytes of output that are kept, of all commands together; the newest is kept whatever its size.

@@ -15,9 +15,9 @@ use super::{Desktop, Shared};
 use crate::error::{Busy, DesktopTrouble, Error, Exited, Incomplete, Result, TimedOut};
 use crate::ids::CommandId;
 use crate::model::ExitInfo;
-use crate::terminal::local::Evidence;
-use crate::terminal::local::source::Source;
-use crate::terminal::local::talk::{TalkAnswer, TalkRequest};
+use crate::terminal::Evidence;
+use crate::terminal::Terminal;
+use crate::terminal::talk::{TalkRequest, TalkResult};
 
 /// How long a bridge's word holds that it knows ends; another program may answer at its address later.
 const PROVEN_FOR: Duration = Duration::from_secs(5);
@@ -47,7 +47,7 @@ impl Desktop {
         request: &TalkRequest,
         token: &str,
         deadline: Instant,
-    ) -> Option<Result<TalkAnswer>> {
+    ) -> Option<Result<TalkResult>> {
         if !self.is_exact().await {
             self.lose_all();
             return None;
@@ -170,7 +170,7 @@ impl Desktop {
     }
 
     /// What the other side told, as our own answer.
-    async fn answer_there(&self, id: CommandId, told: Told, request: &TalkRequest, token: &str) -> Result<TalkAnswer> {
+    async fn answer_there(&self, id: CommandId, told: Told, request: &TalkRequest, token: &str) -> Result<TalkResult> {
         match told {
             Told::Ended(ran) if ran.by == Some(Evidence::ProcessExit) => {
                 let exit = ran.status.map_or(ExitInfo::Unknown, ExitInfo::Code);
@@ -204,7 +204,7 @@ impl Desktop {
         }
     }
 
-    async fn ended_there(&self, id: CommandId, ran: Ran, request: &TalkRequest, token: &str) -> TalkAnswer {
+    async fn ended_there(&self, id: CommandId, ran: Ran, request: &TalkRequest, token: &str) -> TalkResult {
         let Ran { status, by, took, cwd, logical_cwd, raw_output, .. } = ran.clone();
         // The rest of a long output is had by another question; without an answer the beginning and the end must do.
         let whole = match ran.output.omitted_chars {
@@ -221,7 +221,7 @@ impl Desktop {
             Some(raw) => self.shared.redactor.redact(&raw).into_owned(),
             None => output.text.clone(),
         };
-        TalkAnswer {
+        TalkResult {
             command: id,
             output,
             exit_code: status,

@@ -33,11 +33,12 @@ pub use leaders::LeaderQuestion;
 use crate::error::{Error, Result};
 use crate::ids::{CommandId, SessionId};
 use crate::model::{ExitInfo, SessionRecord};
-use crate::terminal::local::search::{SearchAnswer, SearchRequest};
-use crate::terminal::local::source::Source;
-use crate::terminal::local::talk::{TalkAnswer, TalkRequest};
-use crate::terminal::local::wait::{WaitAnswer, WaitRequest};
-use crate::terminal::local::{Command, InputTurn, Output, Rendered, View, is_secret_question};
+use crate::terminal::search::{SearchRequest, SearchResult, search};
+
+use crate::terminal::secret_question::is_secret_question;
+use crate::terminal::talk::{TalkRequest, TalkResult};
+use crate::terminal::wait::{WaitOutcome, WaitRequest};
+use crate::terminal::{Command, InputTurn, Output, Rendered, Terminal, View, line_readings};
 use client::Client;
 use commands::Commands;
 use kpty_guard::Redactor;
@@ -203,7 +204,7 @@ impl Desktop {
             }
             let line = self.lock().text.cursor_text().to_owned();
             if last.as_ref() == Some(&line) {
-                return Rendered::Lines(crate::terminal::local::line_readings(&line));
+                return Rendered::Lines(line_readings(&line));
             }
             last = Some(line);
         }
@@ -233,7 +234,7 @@ impl Desktop {
 }
 
 #[async_trait]
-impl Source for Desktop {
+impl Terminal for Desktop {
     fn id(&self) -> &SessionId {
         &self.shared.id
     }
@@ -297,18 +298,18 @@ impl Source for Desktop {
         Ok(bytes.len())
     }
 
-    async fn talk(&self, request: TalkRequest) -> Result<TalkAnswer> {
+    async fn talk(&self, request: TalkRequest) -> Result<TalkResult> {
         deadline::within(Instant::now() + request.timeout, self.run(request)).await
     }
 
-    async fn wait(&self, request: &WaitRequest) -> Result<WaitAnswer> {
+    async fn wait(&self, request: &WaitRequest) -> Result<WaitOutcome> {
         deadline::within(Instant::now() + request.timeout, self.wait_for(request)).await
     }
 
-    async fn search(&self, request: SearchRequest) -> Result<SearchAnswer> {
+    async fn search(&self, request: SearchRequest) -> Result<SearchResult> {
         self.look_for(&Request::new(kpty_emulator::Mode::Full)).await?;
         self.settle_there().await;
-        Ok(crate::terminal::local::search::search(self, &request))
+        Ok(search(self, &request))
     }
 
     fn commands(&self) -> Vec<Command> {

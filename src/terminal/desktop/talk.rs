@@ -14,11 +14,11 @@ use super::{Desktop, State};
 use crate::error::{Busy, DesktopFault, DesktopTrouble, Error, Exited, Result, TimedOut};
 use crate::ids::{CommandId, random_hex};
 use crate::model::ExitInfo;
-use crate::terminal::local::Evidence;
-use crate::terminal::local::pty;
-use crate::terminal::local::sentinel::{Form, Pipeline, Sentinel};
-use crate::terminal::local::source::Source;
-use crate::terminal::local::talk::{OnTimeout, TalkAnswer, TalkRequest};
+use crate::terminal::Evidence;
+use crate::terminal::Terminal;
+use crate::terminal::executable_name;
+use crate::terminal::sentinel::{Form, Pipeline, Sentinel};
+use crate::terminal::talk::{OnTimeout, TalkRequest, TalkResult};
 
 /// The first pause between two looks, how it grows, and where it stops.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
@@ -75,7 +75,7 @@ impl Pace {
 
 impl Desktop {
     /// Runs a command and waits for its end.
-    pub(super) async fn run(&self, request: TalkRequest) -> Result<TalkAnswer> {
+    pub(super) async fn run(&self, request: TalkRequest) -> Result<TalkResult> {
         let deadline = Instant::now() + request.timeout;
         let Ok(_turn) = tokio::time::timeout_at(deadline.into(), self.shared.turn.lock()).await else {
             return Err(self.busy("Another talk is running in this session"));
@@ -128,7 +128,7 @@ impl Desktop {
     /// Notes the command and types it.
     async fn hand_over(&self, request: &TalkRequest, sentinel: &Sentinel) -> Result<CommandId> {
         let command = request.command.trim_end_matches(['\n', '\r']);
-        let program = pty::executable_name(self.shared.pid.load(Ordering::Relaxed)).unwrap_or_default();
+        let program = executable_name(self.shared.pid.load(Ordering::Relaxed)).unwrap_or_default();
         // Nobody else types between the look at the line and the last byte.
         let mut line = self.shared.input.lock().await;
         let has_line = !line.is_empty() || line.is_unknown();
@@ -200,7 +200,7 @@ impl Desktop {
     }
 
     /// What a command came to.
-    fn answer(&self, id: CommandId, sentinel: &str, max_chars: usize) -> Result<TalkAnswer> {
+    fn answer(&self, id: CommandId, sentinel: &str, max_chars: usize) -> Result<TalkResult> {
         let output = self.output_of(id, max_chars).unwrap_or_default();
         let command = self.command(id).and_then(|command| command.end);
         let Some(end) = command else {
@@ -211,7 +211,7 @@ impl Desktop {
             let (session, partial_output) = (self.id().clone(), Some(output.text));
             return Err(Error::Exited(Box::new(Exited { session, exit, command: Some(id), partial_output })));
         }
-        Ok(TalkAnswer {
+        Ok(TalkResult {
             command: id,
             raw_output: output.text.clone(),
             output,

@@ -9,7 +9,7 @@ use super::wire::{count, field};
 use crate::error::{Blocked, Error, Held};
 use crate::ids::CommandId;
 use crate::model::ExitInfo;
-use crate::terminal::local::{Evidence, Output};
+use crate::terminal::{Evidence, Output};
 
 /// How bridges begin what they say when the time is over.
 const TIME_OVER: &str = "Timeout after ";

@@ -10,13 +10,13 @@ use super::talk::Pace;
 use crate::error::Result;
 use crate::ids::CommandId;
 use crate::model::ExitInfo;
-use crate::terminal::local::source::Shown;
-use crate::terminal::local::wait::{Ending, WaitAnswer, WaitRequest, Watched, ended};
+use crate::terminal::Readable;
+use crate::terminal::wait::{Ending, WaitOutcome, WaitRequest, Watched, ended};
 
 /// Looks that may fail one after the other.
 const FAILED_LOOKS: u32 = 3;
 
-impl Shown for Desktop {
+impl Readable for Desktop {
     fn read(&self, request: &Request) -> Answer {
         self.lock().text.read(request, &self.shared.redactor)
     }
@@ -40,13 +40,13 @@ impl Shown for Desktop {
 }
 
 impl Desktop {
-    pub(super) async fn wait_for(&self, request: &WaitRequest) -> Result<WaitAnswer> {
+    pub(super) async fn wait_for(&self, request: &WaitRequest) -> Result<WaitOutcome> {
         let began = Instant::now();
         let deadline = began + request.timeout;
         let (mut pace, mut failed) = (Pace::new(), 0);
         let looked = self.look_for_wait(request).await;
         // A terminal that is gone is not shown, and has come to its end.
-        if request.exit || looked.is_err() || Shown::exit(self).is_some() {
+        if request.exit || looked.is_err() || Readable::exit(self).is_some() {
             let alive = self.look_whether_alive().await;
             if !matches!(alive, Ok(Some(_))) {
                 looked.and(alive.map(drop))?;
@@ -87,7 +87,7 @@ impl Desktop {
                 self.end_all(exit).await;
             }
         };
-        Ok(WaitAnswer {
+        Ok(WaitOutcome {
             marker_disposed: watched.is_marker_lost,
             ..ended(self, ending, began.elapsed(), request.since)
         })

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 
 use super::Session;
-use super::commands::Way;
 use super::dropped::{DroppedLine, Looks};
 use super::talk::State;
 use crate::ids::CommandId;
 use crate::runtime::sleep_until;
+use crate::terminal::commands::Way;
 
 /// How long cancelling a command may take when nobody waits for it.
 const CANCELLING: Duration = Duration::from_secs(4);

@@ -6,12 +6,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::ready::Ground;
-use super::sentinel::Form;
-use super::terminal::{Terminal, TypedText};
+use super::readiness::Readiness;
+use super::state::{TerminalState, TypedText};
 use super::{Session, Writer};
 use crate::error::Result;
 use crate::ids::random_hex;
+use crate::terminal::sentinel::Form;
 
 /// How long an answer may take before the other line is typed. Whoever answers the first does so before the second.
 const FIRST_ANSWER: Duration = Duration::from_millis(700);
@@ -29,7 +29,7 @@ pub(super) struct Dialect {
     form: Option<Form>,
 }
 
-impl Terminal {
+impl TerminalState {
     /// The dialect that is spoken behind this process group.
     pub(super) fn dialect_behind(&self, group: u32) -> Option<Form> {
         self.dialect.as_ref().filter(|dialect| dialect.group == group)?.form
@@ -46,7 +46,7 @@ impl Terminal {
 
 impl Session {
     /// Asks the shell behind this process group, unless it has answered before. True when something was typed.
-    pub(super) async fn learn_dialect(&self, ground: &Ground, group: u32, deadline: Instant) -> Result<bool> {
+    pub(super) async fn learn_dialect(&self, readiness: &Readiness, group: u32, deadline: Instant) -> Result<bool> {
         let nonce = random_hex();
         let clearing = {
             let mut terminal = self.shared.lock();
@@ -55,7 +55,7 @@ impl Session {
             }
             terminal.dialect = Some(Dialect { group, nonce: nonce.clone(), form: None });
             let has_text = std::mem::replace(&mut terminal.typed, TypedText::None) != TypedText::None;
-            if has_text { self.clearing(&terminal, ground) } else { b"" }
+            if has_text { self.clearing(&terminal, readiness) } else { b"" }
         };
         let mut news = self.shared.news.subscribe();
         let mut clearing = clearing.to_vec();

@@ -12,7 +12,7 @@ use kpty_emulator::Size;
 
 use super::memory::COUNT_EVERY;
 use super::proposal::Check;
-use super::terminal::{Ingested, Probe, Terminal};
+use super::state::{Ingested, Probe, TerminalState};
 use super::{Session, Shared};
 use crate::model::ExitInfo;
 use crate::terminal::local::pty::{self, Child, Control, Pty, Waiting};
@@ -242,7 +242,7 @@ impl Driver {
     ///
     /// The answer is queued before anybody can see what the terminal took: a `talk` that found its command ended types the
     /// next one behind the answers to the one before.
-    fn take(&mut self, take: impl FnOnce(&mut Terminal, &Control) -> Ingested) -> bool {
+    fn take(&mut self, take: impl FnOnce(&mut TerminalState, &Control) -> Ingested) -> bool {
         let (has_replies, news) = {
             let mut terminal = self.shared.lock();
             let Ingested { replies, news } = take(&mut terminal, &self.control);

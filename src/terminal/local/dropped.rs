@@ -9,14 +9,15 @@ use std::time::{Duration, Instant};
 use kpty_emulator::{Buffer, Place};
 use tokio::sync::watch;
 
-use super::commands::{Command, Edge, Evidence, Point, TypedTo, Way};
-use super::ground::{Wanted, is_within_builtin, wanted};
-use super::sentinel::Form;
-use super::terminal::{Ingested, Terminal};
+use super::foreground::{Wanted, is_within_builtin, wanted};
+use super::state::{Ingested, TerminalState};
 use super::typed_form::push_move;
 use super::{Session, Writer};
 use crate::ids::{CommandId, random_hex};
+use crate::terminal::commands::{Command, Edge, Evidence, Point, TypedTo, Way};
+use crate::terminal::executable_name;
 use crate::terminal::local::pty;
+use crate::terminal::sentinel::Form;
 
 /// A shell that shows its prompt is looked at this often until it reads, each time after twice the pause.
 const LOOKS: u32 = 5;
@@ -60,7 +61,7 @@ impl Looks {
     }
 }
 
-impl Terminal {
+impl TerminalState {
     /// The shell tells the status it has. True where that was asked for.
     pub(super) fn on_status(&mut self, status: Option<i32>, key: &str, ingested: &mut Ingested) -> bool {
         let Some(question) = self.status_question.as_mut().filter(|question| question.nonce == key) else {
@@ -126,7 +127,7 @@ impl Session {
         }
         // Behind a relay it has a terminal of its own.
         let canonical = (pid == shell.group).then(|| self.shared.control.is_canonical());
-        let name = pty::executable_name(pid).unwrap_or_default();
+        let name = executable_name(pid).unwrap_or_default();
         let wants = pty::waits_for(pid).and_then(|waiting| wanted(&name, waiting, canonical));
         wants == Some(Wanted::Command) && !is_within_builtin(pty::call_depth(pid), Some(depth))
     }
@@ -163,7 +164,7 @@ impl Session {
 
 /// The shells that forget what is left of a line; the others go on with it or tell the end in their own way.
 fn drops_lines(shell: &TypedTo) -> bool {
-    let name = shell.pid.and_then(pty::executable_name);
+    let name = shell.pid.and_then(executable_name);
     matches!(name.as_deref().and_then(Form::for_program), Some(Form::Posix | Form::Bash))
 }
 

@@ -1,7 +1,7 @@
 //! The bytes of a command as they are typed: a paste where the line editor takes one, else line by line. Pure.
 
-use super::commands::TypedTo;
-use super::sentinel::Form;
+use crate::terminal::commands::TypedTo;
+use crate::terminal::sentinel::Form;
 
 /// A control character in a paste may mean something to the terminal or to the line editor.
 pub(super) fn can_be_pasted(text: &str) -> bool {

@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 
 use kpty_emulator::{Mode, Place, Request};
 
-use super::commands::{Command, Edge, End, Evidence, Point, TypedTo, Way};
 use super::integration::IntegratedShell;
 use super::marks::{Mark, ShellEvent};
-use super::output::{Output, Stretch};
+use super::output::Stretch;
 use super::proposal::{Announced, Begin, Check, Proposal};
-use super::terminal::{Ingested, Probe, Reader, Terminal, TypedText};
+use super::state::{Ingested, Probe, Reader, TerminalState, TypedText};
 use crate::ids::CommandId;
+use crate::terminal::Output;
+use crate::terminal::commands::{Command, Edge, End, Evidence, Point, TypedTo, Way};
 
 /// Where a shell that marks what it does is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +65,7 @@ pub(super) struct MarkedShell {
     shown: Option<Edge>,
 }
 
-impl Terminal {
+impl TerminalState {
     pub(super) fn on_mark(&mut self, mark: Mark, probe: &dyn Probe, ingested: &mut Ingested) {
         match mark {
             Mark::Paste(is_on) => {

@@ -3,7 +3,7 @@
 //! Only what was typed while the same process group had the terminal counts: what a program read is no command. Pure;
 //! a shell that marks what it does tells such things itself.
 
-use super::sentinel::Form;
+use crate::terminal::sentinel::Form;
 use kpty_guard::is_complete;
 
 /// Longest text that is kept, in bytes. Of more nothing is known.

@@ -72,7 +72,7 @@ pub(super) enum ShellEvent {
 #[derive(Debug, Default)]
 enum State {
     #[default]
-    Ground,
+    Readiness,
     Escape,
     Csi,
     Osc,
@@ -93,7 +93,7 @@ impl Scanner {
     pub(super) fn next(&mut self, bytes: &[u8]) -> Option<(usize, Mark)> {
         let mut at = 0;
         while at < bytes.len() {
-            if matches!(self.state, State::Ground) {
+            if matches!(self.state, State::Readiness) {
                 at += memchr(ESC, &bytes[at..])? + 1;
                 self.state = State::Escape;
                 continue;
@@ -110,18 +110,18 @@ impl Scanner {
     fn step(&mut self, byte: u8) -> Option<Mark> {
         match (&self.state, byte) {
             // CAN and SUB end everything.
-            (_, 0x18 | 0x1a) => self.state = State::Ground,
+            (_, 0x18 | 0x1a) => self.state = State::Readiness,
             (State::Osc, ESC) => self.state = State::OscEscape,
             (_, ESC) => self.state = State::Escape,
             (State::Osc, 0x07) | (State::OscEscape, b'\\') => {
-                self.state = State::Ground;
+                self.state = State::Readiness;
                 return parse_osc(&self.text);
             }
             (State::Osc, _) => {
                 self.text.push(byte);
                 // What is too long is no mark; the next ESC starts something new anyway.
                 if self.text.len() > LONGEST_MARK {
-                    self.state = State::Ground;
+                    self.state = State::Readiness;
                 }
             }
             (State::Escape | State::OscEscape, b']') => self.begin(State::Osc),
@@ -130,10 +130,10 @@ impl Scanner {
             // Control characters act in the middle of a sequence and do not end it.
             (State::Csi, 0x00..=0x1f) => {}
             (State::Csi, _) => {
-                self.state = State::Ground;
+                self.state = State::Readiness;
                 return parse_csi(&self.text, byte);
             }
-            _ => self.state = State::Ground,
+            _ => self.state = State::Readiness,
         }
         None
     }

@@ -10,7 +10,7 @@ use std::ops::Range;
 use kpty_emulator::{Mode, Request, Row, Screen, Which, Width};
 
 use super::Session;
-use super::terminal::Terminal;
+use super::state::TerminalState;
 
 /// Fills a mask that is shorter than what it hides.
 const FILLER: char = '•';
@@ -42,7 +42,7 @@ impl Session {
     }
 }
 
-impl Terminal {
+impl TerminalState {
     pub(super) fn masked_screen(&mut self) -> MaskedScreen {
         let lines = self.emulator.screen_lines();
         let mut screen = self.emulator.screen();
@@ -238,10 +238,10 @@ mod tests {
         }
     }
 
-    fn terminal(output: &str) -> Terminal {
+    fn terminal(output: &str) -> TerminalState {
         let size = kpty_emulator::Size::new(20, 3).expect("a size");
         let redactor = kpty_guard::Redactor::new(["a-known-secret-of-some-length".to_owned()]);
-        let mut terminal = Terminal::new(size, 1_000, None, redactor);
+        let mut terminal = TerminalState::new(size, 1_000, None, redactor);
         let _ = terminal.emulator.feed(std::time::Duration::ZERO, output.as_bytes());
         terminal
     }

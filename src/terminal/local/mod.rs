@@ -4,7 +4,6 @@
 //! output, `news` only when a command began or ended, a prompt came, or the child went.
 
 mod attend;
-pub mod commands;
 mod depth;
 mod dialect;
 mod driver;
@@ -12,8 +11,8 @@ mod dropped;
 mod enter;
 mod evidence;
 mod facts;
+mod foreground;
 mod foreign;
-mod ground;
 mod hidden;
 pub mod input;
 pub mod integration;
@@ -23,23 +22,21 @@ mod marks;
 mod masked;
 mod memory;
 mod outbox;
-pub(crate) mod output;
+mod output;
 mod proposal;
 pub mod pty;
-mod ready;
+mod readiness;
 mod record;
 mod rendered;
 mod ring;
-pub mod search;
-pub mod sentinel;
 mod sentinel_evidence;
-pub mod source;
 mod spawn;
-pub mod talk;
+mod state;
+mod talk;
 mod terminal;
 mod typed_form;
 mod view;
-pub mod wait;
+mod wait;
 mod write;
 
 use std::path::PathBuf;
@@ -50,29 +47,22 @@ use std::time::{Duration, Instant, SystemTime};
 use kpty_emulator::{Answer, Modes, Request, Size};
 use tokio::sync::{Notify, watch};
 
-pub use commands::{Command, Evidence};
-pub(crate) use hidden::is_secret_question;
 pub use kill::{KillReport, kill_all, kill_now};
 pub use masked::MaskedScreen;
 pub use memory::{Budget, keep_little_unused_memory, new_session_bytes, release_soon};
-pub use output::Output;
 pub use record::WholeOutput;
-pub use rendered::{Rendered, line_readings};
 pub use spawn::{Integration, NewSession, knowing_environment};
-pub use view::{Moment, View};
+pub use view::Moment;
 
 use crate::error::{Error, Exited, Result};
 use crate::ids::{CommandId, SessionId};
 use crate::model::{ExitInfo, Owner};
 use crate::terminal::local::pty::{Control, Foreground, Incarnation};
+use crate::terminal::{Command, InputTurn, Output};
 use kpty_guard::Redactor;
-use kpty_guard::pending::PendingLine;
 use outbox::Outbox;
-use terminal::Terminal;
+use state::TerminalState;
 use write::Writer;
-
-/// The right to type into a session, and what stands in its line editor as far as keys tell.
-pub type InputTurn = tokio::sync::Mutex<PendingLine>;
 
 /// A handle to a session; clones are the same session.
 #[derive(Clone)]
@@ -89,7 +79,7 @@ struct Shared {
     cwd: PathBuf,
     owner: Mutex<Owner>,
     created_at: SystemTime,
-    terminal: Mutex<Terminal>,
+    terminal: Mutex<TerminalState>,
     outbox: Mutex<Outbox>,
     /// Wakes the driver for what is left in the outbox.
     left_over: Notify,
@@ -119,7 +109,7 @@ struct Shared {
 
 impl Shared {
     /// The lock is short and never held across an await; what a panic left behind is still the newest there is.
-    fn lock(&self) -> MutexGuard<'_, Terminal> {
+    fn lock(&self) -> MutexGuard<'_, TerminalState> {
         self.terminal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -7,12 +7,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::commands::Edge;
-use super::ground::{Wanted, is_within_builtin, wanted};
+use super::foreground::{Wanted, is_within_builtin, wanted};
 use super::integration::IntegratedShell;
-use super::output::Output;
-use super::terminal::Probe;
+use super::state::Probe;
 use crate::ids::CommandId;
+use crate::terminal::Output;
+use crate::terminal::commands::Edge;
 use crate::terminal::local::pty::Waiting;
 
 /// When the kernel is asked first whether the shell reads. The time doubles up to the longest.

@@ -6,7 +6,7 @@
 use kpty_emulator::Size;
 
 use super::Session;
-use super::terminal::{Terminal, without_marks};
+use super::state::{TerminalState, without_marks};
 use crate::error::{Error, Result};
 use crate::recording::{Options, Recorder, Tap, paint};
 
@@ -45,7 +45,7 @@ fn is_ended(sequence: &[u8]) -> bool {
     sequence.contains(&0x07) || memchr::memmem::find(&sequence[1..], b"\x1b\\").is_some()
 }
 
-impl Terminal {
+impl TerminalState {
     /// Call with everything that the program writes.
     pub(super) fn tell_tap(&mut self, bytes: &[u8]) {
         let Some(tapped) = &mut self.tapped else { return };

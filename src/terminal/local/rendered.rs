@@ -14,12 +14,13 @@ use kpty_emulator::{Buffer, Cell, Color, Mode, Place, Request, Width};
 
 use super::Session;
 use super::evidence::Phase;
-use super::ground::{Wanted, wanted};
+use super::foreground::{Wanted, wanted};
 use super::integration::IntegratedShell;
-use super::ready::answering_shell;
-use super::sentinel::Form;
-use super::terminal::Terminal;
+use super::readiness::answering_shell;
+use super::state::TerminalState;
 use crate::terminal::local::pty::{self, Foreground, Waiting};
+use crate::terminal::prompt_line::{BehindPrompt, Rendered};
+use crate::terminal::sentinel::Form;
 
 /// How long a line that is not known is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -35,23 +36,8 @@ const UNSEEN: Duration = Duration::from_millis(100);
 const QUIET: Duration = Duration::from_millis(120);
 /// Lines below the cursor that may belong to a line of several rows.
 const MOST_BELOW: u64 = 64;
-/// What ends a prompt, with a blank behind it.
-const PROMPT_ENDS: [char; 7] = ['$', '#', '%', '>', '❯', '➜', 'λ'];
 /// What fish shows its suggestions in.
 const SUGGESTION: [Color; 2] = [Color::Indexed(8), Color::Rgb(0x55, 0x55, 0x55)];
-
-/// What a screen tells of the line that would be sent off.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Rendered {
-    /// No shell reads: Enter is for a program.
-    NoShell,
-    /// The line that was expected.
-    AsExpected,
-    /// Another one, in the ways in which it can be read.
-    Lines(Vec<String>),
-    /// A shell reads, or will, and its line cannot be seen.
-    Unreadable,
-}
 
 /// Who gets the next key.
 enum Reader {
@@ -170,75 +156,7 @@ impl Session {
     }
 }
 
-/// A line behind its prompt.
-struct BehindPrompt {
-    /// Its rows down to the cursor's, soft-wrapped ones merged.
-    lines: Vec<String>,
-    /// Those below it that may belong to the same line.
-    below: Vec<String>,
-    /// Characters of the first line that are the prompt; nothing where that is not known.
-    prompt: Option<usize>,
-}
-
-impl BehindPrompt {
-    /// It is this line.
-    fn is(&self, expected: &str) -> bool {
-        let expected = expected.trim_end();
-        match self.prompt {
-            Some(_) => self.below.is_empty() && self.text().trim_end() == expected,
-            None => self.lines.join("\n").trim_end().ends_with(expected) && !expected.is_empty(),
-        }
-    }
-
-    fn text(&self) -> String {
-        let text = self.lines.join("\n");
-        match self.prompt {
-            Some(chars) => text.chars().skip(chars).collect(),
-            None => text,
-        }
-    }
-
-    /// The ways in which it can be read.
-    fn all(&self) -> Vec<String> {
-        let text = self.text();
-        if let Some(found) = searched(self.lines.last().map_or("", String::as_str)) {
-            return vec![found.to_owned()];
-        }
-        let mut all = match self.prompt {
-            Some(_) => vec![text.clone(), text.replace('\n', "")],
-            None => vec![text.clone(), behind_prompt_end(&text).to_owned()],
-        };
-        if !self.below.is_empty() {
-            all.push(format!("{text}\n{}", self.below.join("\n")));
-        }
-        if let Some((first, _)) = text.split_once('\n') {
-            all.push(first.to_owned());
-        }
-        all.sort();
-        all.dedup();
-        all
-    }
-}
-
-/// The ways in which the line of a shell can be read of which nothing else is known.
-pub fn line_readings(line: &str) -> Vec<String> {
-    BehindPrompt { lines: vec![line.to_owned()], below: Vec::new(), prompt: None }.all()
-}
-
-/// What a search of readline has found, of the line that shows it.
-fn searched(line: &str) -> Option<&str> {
-    let (_, rest) = line.split_once("i-search)`").filter(|(head, _)| head.starts_with('('))?;
-    rest.split_once("': ").map(|(_, found)| found)
-}
-
-/// What stands behind the first thing that looks like the end of a prompt.
-fn behind_prompt_end(line: &str) -> &str {
-    let ends = line.char_indices().filter(|(_, c)| PROMPT_ENDS.contains(c));
-    let mut behind = ends.filter_map(|(at, c)| line[at + c.len_utf8()..].strip_prefix(' '));
-    behind.next().unwrap_or(line).trim_start_matches(PROMPT_ENDS).trim_start()
-}
-
-impl Terminal {
+impl TerminalState {
     /// The line that the cursor is in, behind its prompt.
     fn lines_behind_prompt(&mut self, is_marked: bool) -> Option<BehindPrompt> {
         let cursor = self.emulator.place();
@@ -284,27 +202,5 @@ impl Terminal {
         let text = cells.iter().rposition(|cell| cell.c != ' ').map_or(0, |last| last + 1);
         let is_suggested = |cell: &&&Cell| cell.c == ' ' || SUGGESTION.contains(&cell.style.fg);
         cells[..text].iter().rev().take_while(is_suggested).count()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn behind(lines: &[&str], prompt: Option<usize>) -> BehindPrompt {
-        BehindPrompt { lines: lines.iter().map(|line| (*line).to_owned()).collect(), below: Vec::new(), prompt }
-    }
-
-    #[test]
-    fn a_line_is_read_behind_its_prompt() {
-        assert!(behind(&["~ $ ls -la"], Some(4)).is("ls -la "));
-        assert!(behind(&["~ $ ls -la"], None).is("ls -la"));
-        assert!(behind(&["$ a", "b"], Some(2)).is("a\nb"));
-        assert!(!behind(&["~ $ ls -la; x"], Some(4)).is("ls -la"));
-        assert!(!behind(&["~ $ "], None).is(""));
-        assert_eq!(behind(&["~ $ one", "two"], Some(4)).all(), ["one", "one\ntwo", "onetwo"]);
-        assert_eq!(behind(&["me:~# ls > x"], None).all(), ["ls > x", "me:~# ls > x"]);
-        assert_eq!(behind(&["(reverse-i-search)`l': ls -la"], Some(4)).all(), ["ls -la"]);
-        assert_eq!(behind(&["(failed reverse-i-search)`l': ls"], Some(4)).all(), ["ls"]);
     }
 }

@@ -7,12 +7,12 @@ use std::time::Instant;
 
 use kpty_emulator::{Buffer, Mode, Place, Request};
 
-use super::commands::{Command, Edge, Evidence, Point, Way};
-use super::sentinel::Pipeline;
-use super::terminal::{Ingested, Terminal};
+use super::state::{Ingested, TerminalState};
 use crate::ids::CommandId;
+use crate::terminal::commands::{Command, Edge, Evidence, Point, Way};
+use crate::terminal::sentinel::Pipeline;
 
-impl Terminal {
+impl TerminalState {
     pub(super) fn on_sentinel_start(&mut self, nonce: &str, ingested: &mut Ingested) {
         let Some(id) = self.open_sentinel(nonce) else { return };
         let _ = self.emulator.flush();

@@ -16,7 +16,7 @@ use super::driver;
 use super::evidence::{MarkedShell, Phase};
 use super::integration::{self, IntegratedShell, Launch};
 use super::record::Tapped;
-use super::terminal::Terminal;
+use super::state::TerminalState;
 use super::{Session, Shared};
 use crate::error::{Error, Result};
 use crate::ids::{SessionId, random_hex};
@@ -122,7 +122,7 @@ impl Session {
         let program = IntegratedShell::from_program(&new.shell);
         let shell =
             program.zip(secret).map(|(program, secret)| MarkedShell::new(program, spawned_args.clone(), secret));
-        let mut terminal = Terminal::new(new.size, new.ring_bytes, shell, redactor);
+        let mut terminal = TerminalState::new(new.size, new.ring_bytes, shell, redactor);
         terminal.tapped = tap.map(Tapped::new);
         let shared = Arc::new(Shared {
             id: SessionId::random(),

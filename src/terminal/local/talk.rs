@@ -1,7 +1,7 @@
 //! Running a command in a session's shell, and knowing its output, its end and its status.
 //!
 //! Owns the conversation: whose turn it is, how the command is handed over, how long its end is waited for. Who may be
-//! typed at is found in `ready.rs`; what counts as an end is decided in `terminal.rs`, which sees every byte.
+//! typed at is found in `readiness.rs`; what counts as an end is decided in `state.rs`, which sees every byte.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,22 +11,23 @@ use kpty_emulator::{Buffer, Mode, Request};
 use tokio::sync::watch;
 
 use super::attend::{Turn, Unattended};
-use super::commands::{Evidence, TypedTo, Way};
 use super::dropped::{DroppedLine, Looks};
 use super::enter::{Enter, can_be_pasted, is_plain, typed};
 use super::evidence::{MarkedShell, Phase};
 use super::foreign::ForeignLines;
 use super::integration::{INTERRUPT, IntegratedShell};
 use super::memory::release_soon;
-use super::output::Output;
-use super::ready::Ground;
-use super::sentinel::{Form, Sentinel};
-use super::terminal::{Terminal, TypedText};
-use super::{Command, Session, Writer};
+use super::readiness::Readiness;
+use super::state::{TerminalState, TypedText};
+use super::{Session, Writer};
 use crate::error::{Error, Incomplete, Result, TimedOut};
 use crate::ids::{CommandId, random_hex};
 use crate::runtime::{Finishing, sleep_until};
+use crate::terminal::Command;
+use crate::terminal::commands::{Evidence, TypedTo, Way};
 use crate::terminal::local::pty;
+use crate::terminal::sentinel::{Form, Sentinel};
+use crate::terminal::talk::{OnTimeout, TalkRequest, TalkResult};
 
 /// What an answer may take beyond the time that its caller gave: for an interrupted command to end, and the like.
 const GRACE: Duration = Duration::from_millis(400);
@@ -52,59 +53,9 @@ const LONG_OUTPUT: usize = 1 << 20;
 /// Characters of raw output in an answer, unless all of it is asked for.
 const RAW_TAIL: usize = 4_000;
 
-/// What to do when the time is over.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnTimeout {
-    /// Let the command go on.
-    #[default]
-    Leave,
-    /// Send Ctrl-C.
-    Interrupt,
-}
-
-/// A command to run.
-#[derive(Clone, Debug)]
-pub struct TalkRequest {
-    /// What to type.
-    pub command: String,
-    /// The text that ends the output where no better evidence can be had; one is made up when not given.
-    pub sentinel: Option<String>,
-    /// How long to wait for its end.
-    pub timeout: Duration,
-    /// Characters of output in the answer.
-    pub max_chars: usize,
-    /// What to do when the time is over.
-    pub on_timeout: OnTimeout,
-    /// All raw output that is kept, not only its end.
-    pub all_raw: bool,
-}
-
-/// A command that ended.
-#[derive(Clone, Debug)]
-pub struct TalkAnswer {
-    /// Its number.
-    pub command: CommandId,
-    /// What it printed, rendered.
-    pub output: Output,
-    /// Its status, where the shell told.
-    pub exit_code: Option<i32>,
-    /// How long it ran.
-    pub duration: Duration,
-    /// The directory of the shell that ran it, without symbolic links; unknown of a shell on another machine.
-    pub cwd: Option<PathBuf>,
-    /// The name by which the shell itself knows that directory, where it is another one.
-    pub logical_cwd: Option<PathBuf>,
-    /// What told that it ended.
-    pub completed_by: Evidence,
-    /// The text that would have ended, or ended, the output.
-    pub sentinel: String,
-    /// What it printed, as bytes.
-    pub raw_output: String,
-}
-
 impl Session {
     /// Runs a command and waits for its end.
-    pub async fn talk(&self, request: TalkRequest) -> Result<TalkAnswer> {
+    pub async fn talk(&self, request: TalkRequest) -> Result<TalkResult> {
         if let Some(exit) = self.exit() {
             return Err(self.exited(exit, None));
         }
@@ -114,27 +65,27 @@ impl Session {
         };
         let sentinel = Sentinel::new(request.sentinel.as_deref(), &random_hex())
             .map_err(|problem| Error::invalid("sentinel", problem))?;
-        let mut ground = self.ready(deadline).await?;
-        if let Ground::Shell { typed_to: Some(TypedTo { group, pid: None, .. }), .. } = &ground
-            && self.learn_dialect(&ground, *group, deadline + GRACE).await?
+        let mut readiness = self.ready(deadline).await?;
+        if let Readiness::ForeignShell { typed_to: Some(TypedTo { group, pid: None, .. }), .. } = &readiness
+            && self.learn_dialect(&readiness, *group, deadline + GRACE).await?
         {
-            ground = self.ready(deadline).await?;
+            readiness = self.ready(deadline).await?;
         }
-        let shell = ground.shell(self.shared.control.pid());
+        let shell = readiness.shell(self.shared.control.pid());
         let is_piped = shell.is_some_and(pty::prints_to_pipe);
-        if matches!(ground, Ground::Prompt) && (is_piped || !can_be_pasted(&request.command)) {
-            ground = self.own_shell().unwrap_or(ground);
+        if matches!(readiness, Readiness::AtPrompt) && (is_piped || !can_be_pasted(&request.command)) {
+            readiness = self.own_shell().unwrap_or(readiness);
         }
         let sentinel = if is_piped { sentinel.delayed() } else { sentinel };
-        if matches!(ground, Ground::Prompt) {
+        if matches!(readiness, Readiness::AtPrompt) {
             self.learn_prompt_depth().await;
         }
         let mut news = self.shared.news.subscribe();
         let mut progress = self.shared.progress.subscribe();
-        let id = self.hand_over(&request, &ground, &sentinel, deadline).await?;
+        let id = self.hand_over(&request, &readiness, &sentinel, deadline).await?;
         let unattended = Unattended::new(self, id);
         let waiters = (&mut news, &mut progress);
-        match self.until_end(id, &ground, deadline, waiters).await {
+        match self.until_end(id, &readiness, deadline, waiters).await {
             Waited::Ended => {
                 unattended.disarm();
                 if self.has_moved_from(&mut last_directory) {
@@ -155,7 +106,7 @@ impl Session {
     async fn hand_over(
         &self,
         request: &TalkRequest,
-        ground: &Ground,
+        readiness: &Readiness,
         sentinel: &Sentinel,
         deadline: Instant,
     ) -> Result<CommandId> {
@@ -171,8 +122,8 @@ impl Session {
         let (id, bytes) = {
             let mut terminal = self.shared.lock();
             let takes_paste = terminal.emulator.modes().bracketed_paste;
-            let way = match ground {
-                Ground::Shell { typed_to, .. } => Way::Sentinel {
+            let way = match readiness {
+                Readiness::ForeignShell { typed_to, .. } => Way::Sentinel {
                     sentinel: sentinel.clone(),
                     typed_to: typed_to.clone(),
                     prompt: terminal.line_before_cursor(),
@@ -183,13 +134,13 @@ impl Session {
             };
             let enter = match way {
                 Way::Sentinel { pasted: false, .. } => self.enter(),
-                _ if Self::keeps_lines(&terminal, ground, command) => Enter::PasteLineFeed,
+                _ if Self::keeps_lines(&terminal, readiness, command) => Enter::PasteLineFeed,
                 _ if modes.as_ref().is_some_and(|modes| modes.drops_enter) => Enter::PasteLineFeed,
                 _ => Enter::Paste,
             };
             let pipeline = terminal.last_pipeline(&way);
-            let text = match ground {
-                Ground::Shell { form, .. } => typed(&sentinel.typed(*form, command, &pipeline), enter),
+            let text = match readiness {
+                Readiness::ForeignShell { form, .. } => typed(&sentinel.typed(*form, command, &pipeline), enter),
                 _ => typed(command, enter),
             };
             let text = match &modes {
@@ -207,9 +158,10 @@ impl Session {
             }
             let mut bytes = Vec::new();
             // In zsh any hook may have put text on the line, and only marks tell.
-            let is_zle = matches!(ground, Ground::Shell { form: Form::Zsh, .. }) && !self.shared.control.is_canonical();
+            let is_zle = matches!(readiness, Readiness::ForeignShell { form: Form::Zsh, .. })
+                && !self.shared.control.is_canonical();
             if has_line || is_zle || terminal.typed != TypedText::None || terminal.has_text_behind_prompt() {
-                bytes.extend(self.clearing(&terminal, ground));
+                bytes.extend(self.clearing(&terminal, readiness));
             }
             bytes.extend(text);
             terminal.typed = TypedText::None;
@@ -234,22 +186,22 @@ impl Session {
     }
 
     /// What takes back what stands on the line: text of somebody's, or replies of the terminal that nobody read.
-    pub(super) fn clearing(&self, terminal: &Terminal, ground: &Ground) -> &'static [u8] {
-        match ground {
-            Ground::Shell { form: Form::Posix | Form::Bash, .. } if !self.shared.control.is_canonical() => {
+    pub(super) fn clearing(&self, terminal: &TerminalState, readiness: &Readiness) -> &'static [u8] {
+        match readiness {
+            Readiness::ForeignShell { form: Form::Posix | Form::Bash, .. } if !self.shared.control.is_canonical() => {
                 LEAVE_AND_CLEAR
             }
-            Ground::Shell { form: Form::Zsh, .. } => CLEAR_BUFFER,
-            Ground::Shell { .. } => CLEAR,
+            Readiness::ForeignShell { form: Form::Zsh, .. } => CLEAR_BUFFER,
+            Readiness::ForeignShell { .. } => CLEAR,
             _ => terminal.shell.as_ref().map_or(CLEAR, |shell| shell.program.clearing()),
         }
     }
 
     /// Several lines for bash: a line editor in readline's place (ble.sh) takes Enter for one more line there, and a line
     /// feed, like readline itself, for the end.
-    fn keeps_lines(terminal: &Terminal, ground: &Ground, command: &str) -> bool {
-        match ground {
-            Ground::Shell { form, .. } => matches!(form, Form::Posix | Form::Bash),
+    fn keeps_lines(terminal: &TerminalState, readiness: &Readiness, command: &str) -> bool {
+        match readiness {
+            Readiness::ForeignShell { form, .. } => matches!(form, Form::Posix | Form::Bash),
             _ => {
                 let is_bash = |shell: &MarkedShell| shell.program == IntegratedShell::Bash;
                 command.contains('\n') && terminal.shell.as_ref().is_some_and(is_bash)
@@ -282,11 +234,11 @@ impl Session {
     async fn until_end(
         &self,
         id: CommandId,
-        ground: &Ground,
+        readiness: &Readiness,
         deadline: Instant,
         (news, progress): (&mut watch::Receiver<u64>, &mut watch::Receiver<u64>),
     ) -> Waited {
-        let follows_output = matches!(ground, Ground::Shell { .. });
+        let follows_output = matches!(readiness, Readiness::ForeignShell { .. });
         let mut looks = Looks::default();
         loop {
             match self.state_of(id) {
@@ -409,7 +361,7 @@ impl Session {
     }
 
     /// What a command came to.
-    pub(super) fn answer(&self, id: CommandId, sentinel: &str, all_raw: bool) -> Result<TalkAnswer> {
+    pub(super) fn answer(&self, id: CommandId, sentinel: &str, all_raw: bool) -> Result<TalkResult> {
         let (cwd, logical_cwd) = self.directory_after(id);
         let mut terminal = self.shared.lock();
         let output = terminal.output_of(id, usize::MAX).unwrap_or_default();
@@ -435,7 +387,7 @@ impl Session {
             let from = raw_output.char_indices().nth(chars.saturating_sub(RAW_TAIL)).map_or(0, |(at, _)| at);
             raw_output.drain(..from);
         }
-        Ok(TalkAnswer {
+        Ok(TalkResult {
             command: id,
             output,
             exit_code: end.status,

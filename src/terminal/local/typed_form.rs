@@ -9,10 +9,10 @@ use std::fmt::Write as _;
 
 use kpty_emulator::{Buffer, Mode, Place, Request};
 
-use super::commands::{Command, Evidence, TypedTo, Way};
-use super::sentinel::Pipeline;
-use super::terminal::{Ingested, Terminal, TypedText};
+use super::state::{Ingested, TerminalState, TypedText};
 use crate::ids::CommandId;
+use crate::terminal::commands::{Command, Evidence, TypedTo, Way};
+use crate::terminal::sentinel::Pipeline;
 
 /// Characters of a command that are shown in the place of its form.
 const SHOWN_CHARS: usize = 2_000;
@@ -20,7 +20,7 @@ const SHOWN_CHARS: usize = 2_000;
 /// Rows that a sentinel and the blank line before it take at most; what is more is not only that.
 const MOST_SENTINEL_ROWS: isize = 4;
 
-impl Terminal {
+impl TerminalState {
     /// Where the prompt ends at which a command is about to be typed. What somebody left behind it is taken back first.
     pub(super) fn end_of_prompt(&mut self, typed_to: Option<&TypedTo>) -> Place {
         let place = self.emulator.place();

@@ -2,30 +2,18 @@
 
 use std::sync::MutexGuard;
 
-use kpty_emulator::{Answer, Cursor, Mode, Request, Screen};
+use kpty_emulator::{Answer, Mode, Request, Screen};
 use tokio::sync::watch;
 
 use super::Session;
-use super::ground::interactive_shell;
-use super::terminal::Terminal;
+use super::foreground::interactive_shell;
+use super::state::TerminalState;
 use crate::model::ExitInfo;
-
-/// A read, and where the visible screen began at that moment.
-#[derive(Clone, Debug)]
-pub struct View {
-    /// What was read.
-    pub answer: Answer,
-    /// Number of the line that the first visible row belongs to, where that is known.
-    pub top_line: Option<u64>,
-    /// Number of the line that the cursor is on, where that is known.
-    pub cursor_line: Option<u64>,
-    /// The cursor, where it is known.
-    pub cursor: Option<Cursor>,
-}
+use crate::terminal::View;
 
 /// A session at one moment.
 pub struct Moment<'a> {
-    terminal: MutexGuard<'a, Terminal>,
+    terminal: MutexGuard<'a, TerminalState>,
 }
 
 impl Moment<'_> {

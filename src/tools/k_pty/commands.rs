@@ -7,10 +7,10 @@ use super::talk::{MAX_CHARS_CAP, millis};
 use crate::error::{Error, Result};
 use crate::ids::CommandId;
 use crate::model::iso_time;
-use crate::terminal::local::commands::MAX_COMMANDS;
-use crate::terminal::local::search::Pattern;
-use crate::terminal::local::source::Source;
-use crate::terminal::local::{Command, Output};
+use crate::terminal::Terminal;
+use crate::terminal::commands::MAX_COMMANDS;
+use crate::terminal::search::Pattern;
+use crate::terminal::{Command, Output};
 use crate::tools::envelope::{Outcome, fields};
 use crate::tools::params::Params;
 use crate::tools::text::{Cut, Room, clip_around, cut_middle};
@@ -136,7 +136,7 @@ impl Request {
 }
 
 /// The newest commands, oldest first, as many as there is room for.
-fn list(session: &dyn Source, limit: usize, room: usize) -> Map<String, Value> {
+fn list(session: &dyn Terminal, limit: usize, room: usize) -> Map<String, Value> {
     let (commands, redactor) = (session.commands(), session.redactor());
     let wanted = limit.min(commands.len());
     let mut left = room;
@@ -197,7 +197,7 @@ impl Listed {
 
 impl Ran {
     /// A command with what it has printed so far, or in all.
-    pub(in crate::tools) fn of(session: &dyn Source, id: CommandId, room: Room) -> Option<Self> {
+    pub(in crate::tools) fn of(session: &dyn Terminal, id: CommandId, room: Room) -> Option<Self> {
         let command = Listed::of(&session.command(id)?, &session.redactor());
         let cut = |chars| session.output_of(id, chars).unwrap_or_default();
         let (output, max_chars) = room.fit(cut, |output| &output.text);
@@ -224,7 +224,7 @@ fn rest(id: CommandId, from_line: u64, until_line: u64) -> Value {
     })
 }
 
-fn selected(session: &dyn Source, id: CommandId, selection: &Selection, room: Room) -> Result<Selected> {
+fn selected(session: &dyn Terminal, id: CommandId, selection: &Selection, room: Room) -> Result<Selected> {
     let unknown = || Error::invalid("command_id", format!("{id} is no command of this session, or is forgotten"));
     let command = Listed::of(&session.command(id).ok_or_else(unknown)?, &session.redactor());
     let output = session.kept_lines_of(id).unwrap_or_default();

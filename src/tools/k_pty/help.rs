@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{search, talk, term_read, wait};
 use crate::config::{Config, LONGEST_TALK, SETTINGS};
-use crate::terminal::local::commands::MAX_COMMANDS;
+use crate::terminal::commands::MAX_COMMANDS;
 use kpty_emulator::{MAX_COLS, MAX_ROWS};
 
 /// One line or two for each action; a question mark marks what may be left out.

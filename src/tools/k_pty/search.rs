@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::term_read::buffer_name;
 use super::wait::pattern;
 use crate::error::{Error, Result};
-use crate::terminal::local::search::{Match, SearchAnswer, SearchRequest};
+use crate::terminal::search::{Match, SearchRequest, SearchResult};
 use crate::tools::params::Params;
 use crate::tools::text::{Room, clip_around};
 use crate::tools::{Target, Tools};
@@ -78,8 +78,8 @@ impl Request {
     }
 
     /// Keeps the newest matches that fit the answer.
-    fn cut(&self, found: SearchAnswer) -> Answer {
-        let SearchAnswer { matches, total, oldest_line, next_line } = found;
+    fn cut(&self, found: SearchResult) -> Answer {
+        let SearchResult { matches, total, oldest_line, next_line } = found;
         let mut left = self.room.size();
         let mut kept = Vec::new();
         for found in matches.into_iter().rev() {

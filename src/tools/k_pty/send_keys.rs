@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 
 use super::typing::enter_delay;
 use crate::error::{Error, Result};
+use crate::terminal::Terminal;
 use crate::terminal::local::input;
 use crate::terminal::local::keys::mouse::{self, Button, MouseEvent, MouseKind};
 use crate::terminal::local::keys::{self, Code, Key, KeyModes, Modifiers};
-use crate::terminal::local::source::Source;
 use crate::tools::params::{Params, number, wrong_type};
 use crate::tools::{Target, Tools};
 
@@ -139,7 +139,7 @@ impl Part {
     }
 
     /// The bytes, and what to call them in the answer.
-    fn encode(&self, session: &dyn Source, modes: &Modes) -> Result<(Vec<u8>, String)> {
+    fn encode(&self, session: &dyn Terminal, modes: &Modes) -> Result<(Vec<u8>, String)> {
         Ok(match self {
             Self::Key { name, key } => (keys::encode(key, &KeyModes::from(modes)), name.clone()),
             Self::Text(text) => (typed(text, modes), format!("text ({} characters)", text.chars().count())),
@@ -225,7 +225,7 @@ impl MouseAction {
         Ok(Self { kind, button, at })
     }
 
-    fn encode(&self, session: &dyn Source, modes: &Modes) -> Result<(Vec<u8>, String)> {
+    fn encode(&self, session: &dyn Terminal, modes: &Modes) -> Result<(Vec<u8>, String)> {
         let Some(screen) = session.screen() else {
             let problem = "a desktop app does not tell whether its program takes the mouse; use keys";
             return Err(Error::invalid("mouse", problem));

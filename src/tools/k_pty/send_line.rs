@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::typing::enter_delay;
 use crate::error::{Error, Result};
+use crate::terminal::Terminal;
 use crate::terminal::local::input;
-use crate::terminal::local::source::Source;
 use crate::tools::envelope::{Failure, Outcome, failed};
 use crate::tools::params::Params;
 use crate::tools::{Target, Tools};
@@ -49,7 +49,7 @@ impl Line {
     }
 
     /// Text and Enter are two writes: programs take a burst for a paste.
-    pub(in crate::tools) async fn type_into(self, session: &dyn Source, tools: &Tools) -> Outcome {
+    pub(in crate::tools) async fn type_into(self, session: &dyn Terminal, tools: &Tools) -> Outcome {
         let Self { text: line, enter_delay } = self;
         let mut turn = tools.typist.turn(session).await;
         turn.check_line(&line)?;

@@ -7,8 +7,8 @@ use serde::Serialize;
 use crate::config::LONGEST_TALK;
 use crate::error::{Error, Result};
 use crate::terminal::local::input;
-use crate::terminal::local::sentinel::check_token;
-use crate::terminal::local::talk::{OnTimeout, TalkRequest};
+use crate::terminal::sentinel::check_token;
+use crate::terminal::talk::{OnTimeout, TalkRequest};
 use crate::tools::params::Params;
 use crate::tools::{Target, Tools};
 

@@ -6,7 +6,7 @@ use kpty_emulator::{Buffer, Loss, MarkerId, Mode, Request as ScreenRead, Which};
 
 use super::screen::Screen;
 use crate::error::{Error, Result};
-use crate::terminal::local::View;
+use crate::terminal::View;
 use crate::tools::params::Params;
 use crate::tools::{Target, Tools};
 

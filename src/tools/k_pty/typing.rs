@@ -15,8 +15,8 @@ use std::time::Duration;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::error::{Blocked, Error, Held, Result};
-use crate::terminal::local::Rendered;
-use crate::terminal::local::source::Source;
+use crate::terminal::Rendered;
+use crate::terminal::Terminal;
 use crate::tools::params::Params;
 use kpty_guard::pending::{PendingLine, edited};
 use kpty_guard::{Policy, Redactor, Refusal, whole_words};
@@ -69,7 +69,7 @@ impl Typist {
     }
 
     /// Takes the session's input turn.
-    pub(in crate::tools) async fn turn<'a>(&'a self, session: &'a dyn Source) -> Turn<'a> {
+    pub(in crate::tools) async fn turn<'a>(&'a self, session: &'a dyn Terminal) -> Turn<'a> {
         let line = Arc::clone(session.input()).lock_owned().await;
         Turn { typist: self, session, line, is_checked: false }
     }
@@ -120,7 +120,7 @@ fn off_worker<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
 /// The right to type into a session, and what stands in its line.
 pub(in crate::tools) struct Turn<'a> {
     typist: &'a Typist,
-    session: &'a dyn Source,
+    session: &'a dyn Terminal,
     line: OwnedMutexGuard<PendingLine>,
     /// What is about to be typed was judged in this turn.
     is_checked: bool,

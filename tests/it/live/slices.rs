@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use kpty::terminal::local::wait::WaitRequest;
 use kpty::terminal::local::{Integration, NewSession, Session};
+use kpty::terminal::wait::WaitRequest;
 use kpty_emulator::Size;
 
 use super::PATIENCE;

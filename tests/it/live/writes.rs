@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use kpty::terminal::local::wait::{Ending, WaitRequest};
 use kpty::terminal::local::{Integration, NewSession, Session};
+use kpty::terminal::wait::{Ending, WaitRequest};
 use kpty_emulator::Size;
 
 use super::{PATIENCE, amount};
@@ -28,7 +28,7 @@ async fn reading_session(bench: &Bench, read: &str) -> Session {
     let new = NewSession { args: vec!["-c".into(), line], ..bench.new_session("/bin/sh", size, Integration::Off) };
     let session = Session::spawn(new).await.expect("the shell starts");
     let ready = WaitRequest {
-        appears: Some(kpty::terminal::local::search::Pattern::literal("ready").expect("a pattern")),
+        appears: Some(kpty::terminal::search::Pattern::literal("ready").expect("a pattern")),
         timeout: PATIENCE,
         ..WaitRequest::default()
     };

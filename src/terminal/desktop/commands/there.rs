@@ -5,10 +5,10 @@ use std::time::Instant;
 
 use super::{Commands, PROMPT_STANDS, Printed, looks_like_prompt};
 use crate::ids::CommandId;
+use crate::terminal::commands::Way;
 use crate::terminal::desktop::text::Text;
 use crate::terminal::desktop::told::Ran;
-use crate::terminal::local::commands::Way;
-use crate::terminal::local::{Evidence, Output};
+use crate::terminal::{Evidence, Output};
 
 /// Commands whose end is still to be told; of more the oldest are given up.
 const MAX_THERE: usize = 64;

@@ -16,8 +16,8 @@ use std::path::PathBuf;
 use kpty_emulator::Size;
 
 pub use process::{
-    Incarnation, ProcessTable, Program, arguments, behind_relay, directory, executable_name, group_members, is_copy_of,
-    prints_to_pipe, reader_beside, reads_file, session_members, started,
+    Incarnation, ProcessTable, Program, arguments, behind_relay, directory, group_members, is_copy_of, prints_to_pipe,
+    reader_beside, reads_file, session_members, started,
 };
 #[cfg(unix)]
 pub use unix::{Child, Control, Pty, Started, open_files_limit, raise_open_files_limit, start};

@@ -307,13 +307,6 @@ pub(super) fn unread_input(_pid: u32) -> Option<u64> {
     None
 }
 
-/// The name of the file that a process runs; also where that file has been replaced since.
-pub fn executable_name(pid: u32) -> Option<String> {
-    let path = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
-    let name = path.file_name()?.to_str()?;
-    Some(name.strip_suffix(" (deleted)").unwrap_or(name).to_owned())
-}
-
 /// The pseudo-terminal that a process has open at a descriptor.
 fn open_terminal(pid: u32, fd: u32) -> Option<PathBuf> {
     let path = std::fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok()?;
@@ -370,7 +363,6 @@ mod tests {
 
         assert!(!found.is_zombie && found.group == pid && found.parent == std::process::id());
         assert!(is_listed);
-        assert!(executable_name(std::process::id()).is_some_and(|name| name.starts_with("kpty")));
         let program = program.expect("its program");
         assert!(program.name == "cat" && program.args == ["cat"], "{program:?}");
         assert!(membership(pid).is_none() && started(pid).is_none());

@@ -1,25 +1,26 @@
-//! Waiting until somebody can be typed at, and finding out who that is.
+//! Readiness: whether and how the shell in the foreground can accept a command, and waiting until it can.
 //!
-//! A marked shell says where it is. Of any other, the system tells which program has the terminal, and the stream
-//! whether a line editor reads. Whoever is not certain to be a shell that reads is not typed at.
+//! A marked shell reports its own state. For any other, the system names the foreground process, and the output shows
+//! whether a line editor reads. Nothing is typed unless the reader is certain to be a shell at its prompt.
 
 use std::time::{Duration, Instant};
 
 use kpty_emulator::Buffer;
 
-use super::commands::{TypedTo, Way};
 use super::evidence::Phase;
-use super::foreign::ForeignLines;
-use super::ground::{
+use super::foreground::{
     Wanted, carries_shell, interactive_shell, is_within_builtin, may_be_prompt, startup_descriptor, wanted,
 };
+use super::foreign::ForeignLines;
 use super::integration::INTERRUPT;
-use super::sentinel::Form;
-use super::terminal::{Reader, Terminal, TypedText};
+use super::state::{Reader, TerminalState, TypedText};
 use super::{Session, Writer};
 use crate::error::{Busy, Error, Result};
 use crate::ids::CommandId;
+use crate::terminal::commands::{TypedTo, Way};
+use crate::terminal::executable_name;
 use crate::terminal::local::pty::{self, Foreground, Program, Waiting};
+use crate::terminal::sentinel::Form;
 
 /// How long a shell may take to show its first prompt before it is typed at all the same.
 const START_PATIENCE: Duration = Duration::from_secs(15);
@@ -50,35 +51,35 @@ const DROPPING: Duration = Duration::from_millis(500);
 const DROPPED: Duration = Duration::from_millis(30);
 
 /// How the shell can be typed at.
-pub(super) enum Ground {
+pub(super) enum Readiness {
     /// A marked shell reads, and takes a paste.
-    Prompt,
+    AtPrompt,
     /// Another shell, or one that takes no paste.
-    Shell { form: Form, typed_to: Option<TypedTo> },
+    ForeignShell { form: Form, typed_to: Option<TypedTo> },
     /// Somebody edited the line; it has to go first.
     EditedLine,
     /// Somebody left a command unfinished, and the shell reads the rest; it has to go first.
     Unfinished,
     /// Not yet, but soon: look again after news, for this long.
     NotYet(Duration),
-    /// No.
+    /// Another program owns the terminal, or a command is still running.
     Busy(String, Option<Foreground>),
 }
 
-impl Ground {
+impl Readiness {
     /// The process of the shell that gets what is typed; `own` is the session's own program.
     pub(super) fn shell(&self, own: u32) -> Option<u32> {
         match self {
-            Self::Prompt => Some(own),
-            Self::Shell { typed_to: Some(typed_to), .. } => typed_to.pid,
+            Self::AtPrompt => Some(own),
+            Self::ForeignShell { typed_to: Some(typed_to), .. } => typed_to.pid,
             _ => None,
         }
     }
 }
 
 impl Session {
-    /// Waits until the shell can be typed at.
-    pub(super) async fn ready(&self, deadline: Instant) -> Result<Ground> {
+    /// Waits until the shell accepts a command.
+    pub(super) async fn ready(&self, deadline: Instant) -> Result<Readiness> {
         let mut news = self.shared.news.subscribe();
         let mut progress = self.shared.progress.subscribe();
         let mut began = Instant::now();
@@ -92,22 +93,22 @@ impl Session {
                 (is_starting, began) = (false, Instant::now());
             }
             match self.look(began.elapsed()) {
-                Ground::Busy(reason, foreground) => return Err(self.busy(&reason, foreground)),
-                Ground::EditedLine => self.clear_line().await?,
-                Ground::Unfinished => {
+                Readiness::Busy(reason, foreground) => return Err(self.busy(&reason, foreground)),
+                Readiness::EditedLine => self.clear_line().await?,
+                Readiness::Unfinished => {
                     self.drop_unfinished().await?;
                     began = Instant::now();
                 }
                 // What somebody typed keeps the line editor from coming back to its prompt.
-                Ground::Shell { .. } if !is_cleared && self.is_stuck() => {
+                Readiness::ForeignShell { .. } if !is_cleared && self.is_stuck() => {
                     self.clear_line().await?;
                     (is_cleared, began) = (true, Instant::now());
                 }
-                Ground::Prompt | Ground::Shell { .. } if !is_settled && self.has_typed_ahead() => {
+                Readiness::AtPrompt | Readiness::ForeignShell { .. } if !is_settled && self.has_typed_ahead() => {
                     // What was typed ahead would be run first and be taken for ours.
                     is_settled = tokio::time::timeout(TYPED_AHEAD, news.changed()).await.is_err();
                 }
-                Ground::NotYet(patience) => {
+                Readiness::NotYet(patience) => {
                     if let Some(exit) = self.exit() {
                         return Err(self.exited(exit, None));
                     }
@@ -122,17 +123,17 @@ impl Session {
                         () = tokio::time::sleep_until(next.into()) => {}
                     }
                 }
-                ground => {
-                    self.note_reader(&ground);
-                    return Ok(ground);
+                readiness => {
+                    self.note_reader(&readiness);
+                    return Ok(readiness);
                 }
             }
         }
     }
 
     /// Who has been waited for to ask for pastes is not waited for again.
-    fn note_reader(&self, ground: &Ground) {
-        let Ground::Shell { typed_to: Some(typed_to), .. } = ground else { return };
+    fn note_reader(&self, readiness: &Readiness) {
+        let Readiness::ForeignShell { typed_to: Some(typed_to), .. } = readiness else { return };
         let reader = if self.shared.control.is_canonical() { Reader::Plain } else { Reader::Edits };
         let mut terminal = self.shared.lock();
         if !terminal.emulator.modes().bracketed_paste {
@@ -148,17 +149,23 @@ impl Session {
     }
 
     /// The session's own shell, as one that is typed at.
-    pub(super) fn own_shell(&self) -> Option<Ground> {
+    pub(super) fn own_shell(&self) -> Option<Readiness> {
         let form = Form::for_program(&self.shared.shell)?;
         let args = std::iter::once(&self.shared.shell).chain(&self.shared.spawned_args).cloned().collect();
         let pid = self.shared.control.pid();
-        Some(Ground::Shell { form, typed_to: Some(TypedTo { group: pid, args, pid: Some(pid), depth: None }) })
+        Some(Readiness::ForeignShell {
+            form,
+            typed_to: Some(TypedTo { group: pid, args, pid: Some(pid), depth: None }),
+        })
     }
 
     /// A shell reads.
     pub(super) fn is_at_prompt(&self) -> bool {
         // One that asks for no pastes reads all the same.
-        matches!(self.look(PASTE_PATIENCE), Ground::Prompt | Ground::EditedLine | Ground::Shell { .. })
+        matches!(
+            self.look(PASTE_PATIENCE),
+            Readiness::AtPrompt | Readiness::EditedLine | Readiness::ForeignShell { .. }
+        )
     }
 
     /// Somebody typed Enter at the prompt of a marked shell long ago, and its line editor still has the terminal.
@@ -207,7 +214,7 @@ impl Session {
     }
 
     /// Who may be typed at, after having waited for some time.
-    fn look(&self, waited: Duration) -> Ground {
+    fn look(&self, waited: Duration) -> Readiness {
         let own = self.shared.control.pid();
         let patience = {
             let terminal = self.shared.lock();
@@ -216,8 +223,8 @@ impl Session {
             match phase(&terminal) {
                 // A command that nobody waits for any more was typed and is about to begin: the next would be taken for it.
                 Some(Phase::Prompt) if has_pending && waited < START_PATIENCE => Some(START_PATIENCE),
-                Some(Phase::Prompt) if terminal.typed == TypedText::Edited => return Ground::EditedLine,
-                Some(Phase::Prompt) if takes_paste => return Ground::Prompt,
+                Some(Phase::Prompt) if terminal.typed == TypedText::Edited => return Readiness::EditedLine,
+                Some(Phase::Prompt) if takes_paste => return Readiness::AtPrompt,
                 Some(Phase::Prompt) if matches!(terminal.reader(own), Some(Reader::Edits | Reader::Plain)) => None,
                 Some(Phase::Prompt) => Some(PASTE_PATIENCE),
                 Some(Phase::Starting) => {
@@ -231,21 +238,21 @@ impl Session {
             }
         };
         match patience {
-            Some(patience) if waited < patience => Ground::NotYet(patience),
+            Some(patience) if waited < patience => Readiness::NotYet(patience),
             _ => self.look_at_foreground(waited),
         }
     }
 
     /// Looks at who has the terminal before the first prompt. A start-up file may ask for something, and a command is no
     /// answer to that.
-    fn look_at_start(&self, waited: Duration) -> Ground {
+    fn look_at_start(&self, waited: Duration) -> Readiness {
         let (silence, edits, has_read_files) = {
             let terminal = self.shared.lock();
             let has_read_files = terminal.shell.as_ref().is_some_and(|shell| shell.has_read_files);
             (terminal.last_output.elapsed(), terminal.emulator.modes().bracketed_paste, has_read_files)
         };
         let Some(foreground) = self.foreground() else { return self.look_at_foreground(waited) };
-        let Some(program) = &foreground.program else { return Ground::NotYet(waited + STARTING) };
+        let Some(program) = &foreground.program else { return Readiness::NotYet(waited + STARTING) };
         let reads = match pty::waits_for(program.pid) {
             Some(Waiting::Read { .. } | Waiting::SelectInput) => true,
             // fish waits like this for other things, too, but not for long.
@@ -267,17 +274,17 @@ impl Session {
         }
         let is_other_shell = !is_marked && interactive_shell(program).is_some();
         match (silence < ASKING, reads) {
-            (true, _) => Ground::NotYet(waited + ASKING - silence),
+            (true, _) => Readiness::NotYet(waited + ASKING - silence),
             // A start-up file began another shell, which knows no marks.
             (false, reads) if is_other_shell => match reads || edits || waited >= START_PATIENCE {
                 true => self.look_at_foreground(waited),
-                false => Ground::NotYet(waited + STARTING),
+                false => Readiness::NotYet(waited + STARTING),
             },
             (false, true) => {
                 let reason = format!("{} asks for something before its first prompt", program.name);
-                Ground::Busy(reason, Some(foreground))
+                Readiness::Busy(reason, Some(foreground))
             }
-            (false, false) if is_marked || waited < START_PATIENCE => Ground::NotYet(waited + STARTING),
+            (false, false) if is_marked || waited < START_PATIENCE => Readiness::NotYet(waited + STARTING),
             (false, false) => self.look_at_foreground(waited),
         }
     }
@@ -288,19 +295,19 @@ impl Session {
     }
 
     /// Looks at who has the terminal.
-    fn look_at_foreground(&self, waited: Duration) -> Ground {
+    fn look_at_foreground(&self, waited: Duration) -> Readiness {
         let own = self.shared.control.pid();
         let Some(foreground) = self.foreground() else {
             // Where the system does not tell, the session's own program is all there is.
             return match Form::for_program(&self.shared.shell) {
-                Some(form) => Ground::Shell { form, typed_to: None },
-                None => Ground::Busy("Nobody can tell which program has the terminal".into(), None),
+                Some(form) => Readiness::ForeignShell { form, typed_to: None },
+                None => Readiness::Busy("Nobody can tell which program has the terminal".into(), None),
             };
         };
         let group = foreground.group;
         // Before its first word a child may not even be the program that it is to become.
         if group == own && waited < START_PATIENCE && self.shared.lock().ring.is_empty() {
-            return Ground::NotYet(START_PATIENCE);
+            return Readiness::NotYet(START_PATIENCE);
         }
         let Some(program) = &foreground.program else {
             let reason = "A program that is just ending has the terminal";
@@ -321,14 +328,14 @@ impl Session {
                     && waited < PROMPT_PATIENCE
                     && self.shared.lock().commands.is_before_prompt(PROMPT_PATIENCE) =>
             {
-                Ground::NotYet(PROMPT_PATIENCE)
+                Readiness::NotYet(PROMPT_PATIENCE)
             }
-            Err(reason) => Ground::Busy(reason, Some(foreground)),
+            Err(reason) => Readiness::Busy(reason, Some(foreground)),
         }
     }
 
     /// Looks at what a shell does that would get what is typed.
-    fn look_at_shell(&self, mut reached: Reached, foreground: Foreground, waited: Duration) -> Ground {
+    fn look_at_shell(&self, mut reached: Reached, foreground: Foreground, waited: Duration) -> Readiness {
         let (own, group) = (self.shared.control.pid(), foreground.group);
         let mut terminal = self.shared.lock();
         // A copy of the shell runs something in its name, or is about to become a program. It may ask (`(read -e x)`).
@@ -337,8 +344,8 @@ impl Session {
         }
         let is_at_marked_prompt = group == own && phase(&terminal) == Some(Phase::Prompt);
         if !is_at_marked_prompt {
-            if let Some(ground) = reached.before_first_command(&terminal, waited) {
-                return ground.unwrap_or_else(|reason| Ground::Busy(reason, Some(foreground)));
+            if let Some(readiness) = reached.before_first_command(&terminal, waited) {
+                return readiness.unwrap_or_else(|reason| Readiness::Busy(reason, Some(foreground)));
             }
             if reached.asks(&mut terminal) {
                 let reason = format!("{} asks for something", reached.name);
@@ -351,8 +358,8 @@ impl Session {
                 // A line that was sent off just now is often over in a moment.
                 let is_young = terminal.commands.get(id).is_some_and(|command| command.age() < PASSING);
                 return match is_young && waited < PASSING {
-                    true => Ground::NotYet(PASSING),
-                    false => Ground::Busy("A command is still running".to_owned(), Some(foreground)),
+                    true => Readiness::NotYet(PASSING),
+                    false => Readiness::Busy("A command is still running".to_owned(), Some(foreground)),
                 };
             }
             terminal.give_up(id);
@@ -364,11 +371,11 @@ impl Session {
             _ => patience_with(&mut terminal, &reached.name, group, foreground.canonical),
         };
         match waited >= patience {
-            false => Ground::NotYet(patience),
+            false => Readiness::NotYet(patience),
             true if patience == PROMPT_PATIENCE && reached.waiting == Some(Waiting::Nothing) => {
-                Ground::Busy(format!("{} does not read", reached.name), Some(foreground))
+                Readiness::Busy(format!("{} does not read", reached.name), Some(foreground))
             }
-            true if !is_at_marked_prompt && reached.is_unfinished(&mut terminal) => Ground::Unfinished,
+            true if !is_at_marked_prompt && reached.is_unfinished(&mut terminal) => Readiness::Unfinished,
             true => {
                 if reached.is_far_away() {
                     match terminal.dialect_behind(group) {
@@ -376,11 +383,11 @@ impl Session {
                         None if may_be_at_prompt(&mut terminal) => {}
                         None => {
                             let reason = format!("{} shows no prompt", reached.name);
-                            return Ground::Busy(reason, Some(foreground));
+                            return Readiness::Busy(reason, Some(foreground));
                         }
                     }
                 }
-                Ground::Shell { form: reached.form, typed_to: Some(reached.typed_to) }
+                Readiness::ForeignShell { form: reached.form, typed_to: Some(reached.typed_to) }
             }
         }
     }
@@ -445,9 +452,9 @@ impl Reached {
     /// something.
     fn before_first_command(
         &self,
-        terminal: &Terminal,
+        terminal: &TerminalState,
         waited: Duration,
-    ) -> Option<std::result::Result<Ground, String>> {
+    ) -> Option<std::result::Result<Readiness, String>> {
         if terminal.has_typed_to(self.typed_to.group) {
             return None;
         }
@@ -457,7 +464,7 @@ impl Reached {
         }
         // It is looked at when it has come to rest: its output may be a question.
         if self.waiting == Some(Waiting::Nothing) && waited < PASTE_PATIENCE {
-            return Some(Ok(Ground::NotYet(waited + SETTLING)));
+            return Some(Ok(Readiness::NotYet(waited + SETTLING)));
         }
         // bash has read its whole start-up file by now; a program that this runs is in the same process group.
         if self.form == Form::Bash
@@ -472,20 +479,20 @@ impl Reached {
         }
         let silence = terminal.last_output.elapsed();
         Some(match self.waiting {
-            _ if silence < ASKING => Ok(Ground::NotYet(waited + ASKING - silence)),
-            Some(Waiting::Nothing) if waited < START_PATIENCE => Ok(Ground::NotYet(waited + STARTING)),
+            _ if silence < ASKING => Ok(Readiness::NotYet(waited + ASKING - silence)),
+            Some(Waiting::Nothing) if waited < START_PATIENCE => Ok(Readiness::NotYet(waited + STARTING)),
             _ => Err(format!("{} asks for something before its first prompt", self.name)),
         })
     }
 
     /// One of its builtins reads. A shell that shows its prompt does not ask.
-    fn asks(&self, terminal: &mut Terminal) -> bool {
+    fn asks(&self, terminal: &mut TerminalState) -> bool {
         let is_within_builtin = is_within_builtin(self.typed_to.depth, terminal.prompt_depth(&self.typed_to));
         (self.wants == Some(Wanted::Answer) || is_within_builtin) && !terminal.shows_prompt_of(self.typed_to.group)
     }
 
     /// It reads the rest of a command that somebody left unfinished.
-    fn is_unfinished(&self, terminal: &mut Terminal) -> bool {
+    fn is_unfinished(&self, terminal: &mut TerminalState) -> bool {
         if terminal.foreign.is_empty() {
             return false;
         }
@@ -520,7 +527,7 @@ pub(super) fn answering_shell(
 
 /// A shell with the name of its file: it may be started under any other.
 fn named_by_file(program: Program) -> Program {
-    let Some(file) = pty::executable_name(program.pid) else { return program };
+    let Some(file) = executable_name(program.pid) else { return program };
     let known = Form::for_program(&file).map(|_| file);
     let copied = || SHELLS.into_iter().find(|path| pty::is_copy_of(program.pid, path));
     let known = known.or_else(|| copied().map(|path| path.rsplit('/').next().unwrap_or(path).to_owned()));
@@ -532,15 +539,15 @@ fn named_by_file(program: Program) -> Program {
 }
 
 /// Something that is often over in a moment.
-fn soon_or_busy(waited: Duration, reason: String, foreground: Foreground) -> Ground {
+fn soon_or_busy(waited: Duration, reason: String, foreground: Foreground) -> Readiness {
     match waited < PASSING {
-        true => Ground::NotYet(PASSING),
-        false => Ground::Busy(reason, Some(foreground)),
+        true => Readiness::NotYet(PASSING),
+        false => Readiness::Busy(reason, Some(foreground)),
     }
 }
 
 /// Where a marked shell is. A command that ended by other evidence no longer runs.
-fn phase(terminal: &Terminal) -> Option<Phase> {
+fn phase(terminal: &TerminalState) -> Option<Phase> {
     match terminal.shell.as_ref().map(|shell| shell.phase)? {
         Phase::Running(id) if terminal.commands.get(id).is_none_or(|command| command.end.is_some()) => {
             Some(Phase::Ended)
@@ -550,7 +557,7 @@ fn phase(terminal: &Terminal) -> Option<Phase> {
 }
 
 /// The unfinished command that the shell in the foreground was given.
-fn running_in(terminal: &Terminal, now: &TypedTo, own: u32, spawned: &[String]) -> Option<CommandId> {
+fn running_in(terminal: &TerminalState, now: &TypedTo, own: u32, spawned: &[String]) -> Option<CommandId> {
     let typed_here = terminal.commands.open().rev().find(|command| match &command.way {
         Way::Sentinel { typed_to: Some(typed_to), .. } => typed_to.group == now.group,
         _ => false,
@@ -564,7 +571,7 @@ fn running_in(terminal: &Terminal, now: &TypedTo, own: u32, spawned: &[String]) 
 }
 
 /// How long a shell without marks may take until it reads; not at all where it does.
-fn patience_with(terminal: &mut Terminal, name: &str, group: u32, canonical: bool) -> Duration {
+fn patience_with(terminal: &mut TerminalState, name: &str, group: u32, canonical: bool) -> Duration {
     if terminal.emulator.modes().bracketed_paste {
         return Duration::ZERO;
     }
@@ -582,11 +589,11 @@ fn patience_with(terminal: &mut Terminal, name: &str, group: u32, canonical: boo
 }
 
 /// The screen does not speak against a prompt.
-fn may_be_at_prompt(terminal: &mut Terminal) -> bool {
+fn may_be_at_prompt(terminal: &mut TerminalState) -> bool {
     terminal.emulator.buffer() == Buffer::Main && may_be_prompt(&terminal.line_before_cursor())
 }
 
 /// How long a prompt may take to show. By its prompt a shell is known when it reads again.
-fn patience_for_prompt(terminal: &mut Terminal) -> Duration {
+fn patience_for_prompt(terminal: &mut TerminalState) -> Duration {
     if terminal.line_before_cursor().trim().is_empty() { PLAIN_PATIENCE } else { Duration::ZERO }
 }

@@ -1,6 +1,6 @@
 //! The commands of a session: what was typed, where its output stands, how it ended.
 //!
-//! Owns the log and its bound. What counts as an end is decided in `terminal.rs`.
+//! Owns the log and its bound. Each kind of terminal decides what counts as an end.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant, SystemTime};

@@ -1,10 +1,10 @@
-//! Who may be typed at: what has the terminal, told by its arguments.
+//! Classifies the foreground process by its arguments: whether it is a shell that reads commands from the terminal.
 //!
 //! Pure. A shell counts when it reads commands from the terminal, not when it runs a script; a program that carries a
 //! shell counts when it was started to do that.
 
-use super::sentinel::Form;
 use crate::terminal::local::pty::{Program, Waiting};
+use crate::terminal::sentinel::Form;
 
 /// Options of shells that are followed by a value.
 const SHELL_VALUES: [&str; 10] =

@@ -3,8 +3,7 @@
 use kpty_emulator::{Answer, Buffer, Mode, Request, Which};
 use regex::{Regex, RegexBuilder};
 
-use super::Session;
-use super::source::Shown;
+use super::interface::Readable;
 use crate::error::{Error, Result};
 
 /// Longest pattern, in bytes.
@@ -86,7 +85,7 @@ pub struct Match {
 
 /// What was found.
 #[derive(Clone, Debug)]
-pub struct SearchAnswer {
+pub struct SearchResult {
     /// Oldest first.
     pub matches: Vec<Match>,
     /// Matching lines in all.
@@ -97,15 +96,8 @@ pub struct SearchAnswer {
     pub next_line: u64,
 }
 
-impl Session {
-    /// Looks through history and screen, secrets masked before.
-    pub fn search(&self, request: &SearchRequest) -> SearchAnswer {
-        search(self, request)
-    }
-}
-
 /// Looks through what a terminal shows and has shown.
-pub(crate) fn search(shown: &impl Shown, request: &SearchRequest) -> SearchAnswer {
+pub(crate) fn search(shown: &impl Readable, request: &SearchRequest) -> SearchResult {
     // The lines around the range are read too, for the context of its first and last match.
     let around = request.context as u64;
     let (from, until) = (request.from_line.unwrap_or(0), request.until_line);
@@ -123,7 +115,7 @@ pub(crate) fn search(shown: &impl Shown, request: &SearchRequest) -> SearchAnswe
     let total = hits.len();
     hits.drain(..total.saturating_sub(request.max_matches));
     let matches = hits.into_iter().map(|(lines, index)| lines.hit(index, request.context)).collect();
-    SearchAnswer { matches, total, oldest_line: main.oldest_line, next_line: main.next_line }
+    SearchResult { matches, total, oldest_line: main.oldest_line, next_line: main.next_line }
 }
 
 /// Lines of one screen with their numbers.
