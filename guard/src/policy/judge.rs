@@ -37,12 +37,12 @@ pub(super) struct Value {
 
 /// What was refused.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct Violation {
     pub(super) hit: Hit,
     pub(super) words: String,
 }
 
-impl Found {
+impl Violation {
     pub(super) fn new(rule: &'static Rule, name: &str, arguments: &[String]) -> Box<Self> {
         let words: Vec<&str> = std::iter::once(name).chain(arguments.iter().map(String::as_str)).take(16).collect();
         Box::new(Self { hit: Hit::Rule(rule), words: words.join(" ") })
@@ -93,21 +93,21 @@ impl<'p> Judge<'p> {
     /// Counts work; a line that needs too much is refused, not waved through.
     pub(super) fn step(&mut self, bytes: usize) -> Verdict<()> {
         self.work += bytes + 16;
-        if self.work > MOST_WORK { Err(Found::new(&TOO_LONG, "", &[])) } else { Ok(()) }
+        if self.work > MOST_WORK { Err(Violation::new(&TOO_LONG, "", &[])) } else { Ok(()) }
     }
 
     /// Judges a text as a script; gives what it prints, where that can be told.
     pub(super) fn text(&mut self, text: &str, input: Option<&str>) -> Verdict<Option<String>> {
         self.step(text.len())?;
         if text.trim_start().starts_with(DOWNLOADED) {
-            return Err(Found::new(&DOWNLOAD_RUN, "", &[]));
+            return Err(Violation::new(&DOWNLOAD_RUN, "", &[]));
         }
         // A text that was packed away in the line itself, only to be run.
         if text.trim_start().starts_with(PACKED) {
-            return Err(Found::new(&TOO_DEEP, "", &[]));
+            return Err(Violation::new(&TOO_DEEP, "", &[]));
         }
         if self.depth >= DEEPEST_SCRIPT {
-            return Err(Found::new(&TOO_DEEP, "", &[]));
+            return Err(Violation::new(&TOO_DEEP, "", &[]));
         }
         self.depth += 1;
         let flow = Flow { text: input.map(str::to_owned), is_download: false };
@@ -168,7 +168,7 @@ impl<'p> Judge<'p> {
             }
             Stage::Function { name, body, text } => {
                 if calls(body, name) > 1 {
-                    return Err(Found::new(&FORK_BOMB, name, &[]));
+                    return Err(Violation::new(&FORK_BOMB, name, &[]));
                 }
                 self.script(body, &Flow::default())?;
                 if self.functions.len() < MOST_FILES {
@@ -236,11 +236,11 @@ impl<'p> Judge<'p> {
                     let reads = operator.starts_with('<') && *operator != "<>";
                     let rule = if reads { path.secret() } else { path.write() };
                     if let Some(rule) = rule.filter(|rule| !self.rules.is_off(rule)) {
-                        return Err(Found::new(rule, name, &[(*operator).to_owned(), target]));
+                        return Err(Violation::new(rule, name, &[(*operator).to_owned(), target]));
                     }
                     let is_network = target.starts_with("/dev/tcp/") || target.starts_with("/dev/udp/");
                     if is_network && (is_shell(&base_name(name)) || name == "exec") && self.rules.blocks_downloads() {
-                        return Err(Found::new(&REVERSE_SHELL, name, &[(*operator).to_owned(), target]));
+                        return Err(Violation::new(&REVERSE_SHELL, name, &[(*operator).to_owned(), target]));
                     }
                     if reads {
                         input = Flow { text: self.file(&target), is_download: false };
@@ -386,7 +386,7 @@ impl<'p> Judge<'p> {
             }
         }
         if code::forks_forever(name, arguments) {
-            return Err(Found::new(&FORK_BOMB, name, arguments));
+            return Err(Violation::new(&FORK_BOMB, name, arguments));
         }
         self.unless_off(self.vector(name, arguments))?;
         self.network(name, arguments)?;
@@ -407,7 +407,7 @@ impl<'p> Judge<'p> {
     /// Judges what a wrapper runs, one layer deeper.
     pub(super) fn inside(&mut self, inner: Vec<Inner>, input: &Flow) -> Verdict<Flow> {
         if self.layers >= MOST_LAYERS {
-            return Err(Found::new(&TOO_DEEP, "", &[]));
+            return Err(Violation::new(&TOO_DEEP, "", &[]));
         }
         self.layers += 1;
         let mut output = Flow::default();
@@ -430,7 +430,7 @@ impl<'p> Judge<'p> {
     }
 
     /// The rule that was met is switched off.
-    pub(super) fn is_off(&self, found: &Found) -> bool {
+    pub(super) fn is_off(&self, found: &Violation) -> bool {
         matches!(found.hit, Hit::Rule(rule) if self.rules.is_off(rule))
     }
 
@@ -443,7 +443,7 @@ impl<'p> Judge<'p> {
             matches!(a.as_str(), "-e" | "-c" | "--exec" | "--sh-exec") || a.to_lowercase().contains("exec:")
         };
         if matches!(name, "nc" | "ncat" | "netcat" | "socat") && arguments.iter().any(executes) {
-            return Err(Found::new(&REVERSE_SHELL, name, arguments));
+            return Err(Violation::new(&REVERSE_SHELL, name, arguments));
         }
         Ok(())
     }

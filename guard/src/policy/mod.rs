@@ -6,8 +6,8 @@
 //! (`commands`, `targets`, `table`). `windows` does the same for `cmd` and PowerShell. Nothing is ever run, and the
 //! cost is bounded before any recursion.
 
+mod by_name;
 mod code;
-#[expect(clippy::collapsible_match, reason = "an arm names the command, its body the arguments")]
 mod commands;
 mod complete;
 mod decode;
@@ -17,7 +17,6 @@ mod later;
 #[expect(clippy::collapsible_match, reason = "closing a bracket changes the stack: no condition for an arm")]
 mod lexer;
 mod options;
-mod partitions;
 mod program;
 mod prose;
 mod shell;
@@ -35,7 +34,7 @@ pub use complete::is_complete;
 pub use table::{RULES, Rule};
 pub use user_rules::{OwnRule, UserRules};
 
-use judge::{Found, Judge};
+use judge::{Judge, Violation};
 use table::{DOWNLOAD, REVERSE, TOO_LONG, UNKNOWN_LINE};
 use words::MARKS;
 
@@ -46,7 +45,7 @@ const LONGEST_BYTES: usize = 1 << 20;
 const MOST_WORDS: usize = 200;
 
 /// The result of a step; the error is what was refused.
-type Verdict<T> = Result<T, Box<Found>>;
+type Verdict<T> = Result<T, Box<Violation>>;
 
 /// The rule that was met.
 #[derive(Debug)]
@@ -110,7 +109,7 @@ impl Policy {
 
     fn judged(&self, text: &str) -> Verdict<()> {
         if Self::is_too_long(text) {
-            return Err(Found::new(&TOO_LONG, "", &[]));
+            return Err(Violation::new(&TOO_LONG, "", &[]));
         }
         let text = prose::normal(text);
         let mut judge = Judge::new(&self.rules);

@@ -4,7 +4,7 @@
 
 use super::Verdict;
 use super::decode::{self, base64};
-use super::judge::{Flow, Found, Judge, Value};
+use super::judge::{Flow, Judge, Value, Violation};
 use super::table::DOWNLOAD_RUN;
 use super::targets::{Cwd, clean};
 use super::words::{HOME, UNKNOWN};
@@ -161,7 +161,7 @@ impl Judge<'_> {
             && (file.is_none() || file.is_some_and(|file| is_input(file)))
             && self.rules.blocks_downloads()
         {
-            return Err(Found::new(&DOWNLOAD_RUN, name, arguments));
+            return Err(Violation::new(&DOWNLOAD_RUN, name, arguments));
         }
         let Some(text) = text else { return Ok(Flow::default()) };
         // What was encoded by a filter that is not known may be base64 all the same.

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::decode::glob_matches;
-use super::judge::Found;
+use super::judge::Violation;
 use super::table::{RULES, Rule};
 use super::{Hit, Verdict};
 
@@ -101,7 +101,7 @@ impl UserRules {
         match self.own.iter().find(fits) {
             Some(rule) => {
                 let words = std::iter::once(name).chain(arguments.iter().map(String::as_str)).take(16);
-                Err(Box::new(Found { hit: Hit::Own(rule.clone()), words: words.collect::<Vec<_>>().join(" ") }))
+                Err(Box::new(Violation { hit: Hit::Own(rule.clone()), words: words.collect::<Vec<_>>().join(" ") }))
             }
             None => Ok(()),
         }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::Verdict;
 use super::decode::utf16_base64;
-use super::judge::{Found, Judge, base_name, is_shell};
+use super::judge::{Judge, Violation, base_name, is_shell};
 use super::table::*;
 use super::windows_words::{commands, hive, is_drive, is_known, is_start_switch, is_tree};
 use super::words::HOME;
@@ -36,11 +36,11 @@ impl Reader<'_, '_> {
         }
         self.judge.step(text.len())?;
         if self.depth >= DEEPEST {
-            return Err(Found::new(&TOO_DEEP, "", &[]));
+            return Err(Violation::new(&TOO_DEEP, "", &[]));
         }
         let compact: String = text.chars().filter(|c| !c.is_whitespace()).take(64).collect();
         if compact.starts_with("%0|%0") || compact.contains("start%0&goto") {
-            return Err(Found::new(&FORK_BOMB, "%0", &[]));
+            return Err(Violation::new(&FORK_BOMB, "%0", &[]));
         }
         self.depth += 1;
         let mut listed: Option<String> = None;
@@ -79,7 +79,7 @@ impl Reader<'_, '_> {
         let rest = arguments.join(" ");
         let is =
             |wanted: &[&str]| arguments.iter().any(|argument| wanted.iter().any(|w| argument.eq_ignore_ascii_case(w)));
-        let refuse = |rule: &'static Rule| Err(Found::new(rule, &name, &arguments));
+        let refuse = |rule: &'static Rule| Err(Violation::new(rule, &name, &arguments));
         match name.as_str() {
             "set" => {
                 if let Some((key, value)) = rest.trim_start_matches("/a ").split_once('=') {
@@ -300,7 +300,7 @@ impl Reader<'_, '_> {
         if folded.starts_with('[') && folded.contains("directory]::delete(") {
             let target = text.split(['(', ',', ')']).nth(1).unwrap_or("").trim().trim_matches(['"', '\'']);
             if is_tree(target) {
-                return Err(Found::new(&REMOVE_DRIVE, text, &[]));
+                return Err(Violation::new(&REMOVE_DRIVE, text, &[]));
             }
         }
         if folded.starts_with('[') && folded.contains("file]::readall") {
@@ -309,7 +309,7 @@ impl Reader<'_, '_> {
             self.judge.vector("cat", &[target])?;
         }
         if folded.starts_with("(get-wmiobject") && folded.contains("shutdown") {
-            return Err(Found::new(&POWER, text, &[]));
+            return Err(Violation::new(&POWER, text, &[]));
         }
         Ok(())
     }
@@ -328,7 +328,7 @@ impl Reader<'_, '_> {
             "add" if is_vault || key.contains("\\winlogon") || key.contains("image file execution") => &REGISTRY,
             _ => return Ok(()),
         };
-        Err(Found::new(rule, "reg", arguments))
+        Err(Violation::new(rule, "reg", arguments))
     }
 
     /// `Remove-Item HKLM:\…`.
@@ -340,7 +340,7 @@ impl Reader<'_, '_> {
                 || (key.starts_with("hkcu\\") || key == "hkcu") && parts <= 2
         };
         match arguments.iter().any(is_hive) {
-            true => Err(Found::new(&REGISTRY, name, arguments)),
+            true => Err(Violation::new(&REGISTRY, name, arguments)),
             false => Ok(()),
         }
     }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use super::Verdict;
 use super::decode::{ansi_c, glob_matches};
-use super::judge::{Found, Judge, Value};
+use super::judge::{Judge, Value, Violation};
 use super::lexer::closing;
 use super::table::TOO_DEEP;
 
@@ -159,7 +159,7 @@ impl Judge<'_> {
     fn expansion(&mut self, raw: &str, at: usize, quotes: Quotes, texts: &mut Vec<String>) -> Verdict<usize> {
         // Expansions stand in one another; this is the one place that all of them pass.
         if self.nesting >= DEEPEST_EXPANSION {
-            return Err(Found::new(&TOO_DEEP, "", &[]));
+            return Err(Violation::new(&TOO_DEEP, "", &[]));
         }
         self.nesting += 1;
         let end = self.expanded(raw, at, quotes, texts);

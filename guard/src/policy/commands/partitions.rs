@@ -1,12 +1,10 @@
 //! Partition editors: one table of options and verbs for each, because the same letter looks in one and deletes in another.
 
-use super::Verdict;
-use super::judge::{Found, Judge};
-use super::table::DISK_PARTITION;
+use super::call::Call;
 
-/// What a tool is told on its line.
+/// The options and verbs of one tool.
 struct Tool {
-    names: &'static [&'static str],
+    name: &'static str,
     /// Options that only look. One of them makes an otherwise interactive or writing call harmless.
     looks: &'static [&'static str],
     /// Options that change something, whatever else is given.
@@ -19,9 +17,9 @@ struct Tool {
     finds_disk: bool,
 }
 
-const TOOLS: [Tool; 6] = [
+const TOOLS: [Tool; 7] = [
     Tool {
-        names: &["fdisk"],
+        name: "fdisk",
         looks: &["-l", "--list", "-x", "--list-details", "-s", "--getsz", "-V", "--version", "-v", "-h", "--help"],
         changes: &[],
         verbs: &[],
@@ -29,7 +27,7 @@ const TOOLS: [Tool; 6] = [
         finds_disk: false,
     },
     Tool {
-        names: &["cfdisk"],
+        name: "cfdisk",
         looks: &["-V", "--version", "-h", "--help"],
         changes: &[],
         verbs: &[],
@@ -37,7 +35,7 @@ const TOOLS: [Tool; 6] = [
         finds_disk: true,
     },
     Tool {
-        names: &["gdisk"],
+        name: "gdisk",
         looks: &["-l", "-V", "--version", "-h", "--help"],
         changes: &[],
         verbs: &[],
@@ -45,7 +43,15 @@ const TOOLS: [Tool; 6] = [
         finds_disk: true,
     },
     Tool {
-        names: &["sfdisk"],
+        name: "cgdisk",
+        looks: &["-l", "-V", "--version", "-h", "--help"],
+        changes: &[],
+        verbs: &[],
+        looking_verbs: &[],
+        finds_disk: true,
+    },
+    Tool {
+        name: "sfdisk",
         looks: &[
             "-l",
             "--list",
@@ -76,7 +82,7 @@ const TOOLS: [Tool; 6] = [
         finds_disk: false,
     },
     Tool {
-        names: &["parted"],
+        name: "parted",
         looks: &["-l", "--list", "-v", "--version", "-h", "--help"],
         changes: &[],
         verbs: &[
@@ -102,7 +108,7 @@ const TOOLS: [Tool; 6] = [
         finds_disk: true,
     },
     Tool {
-        names: &["partx"],
+        name: "partx",
         looks: &["-s", "--show", "-o", "-b", "-P", "--pairs", "-r", "--raw", "-V", "--version", "-h", "--help"],
         changes: &["-d", "--delete"],
         verbs: &[],
@@ -133,17 +139,14 @@ const SGDISK_WORDS: [&str; 16] = [
     "--end-of-largest-aligned",
 ];
 
-impl Judge<'_> {
-    /// Refuses what changes the partitions of a disk.
-    pub(super) fn partitions(&self, name: &str, arguments: &[String], any_disk: bool) -> Verdict<()> {
-        let changes = match name {
-            "sgdisk" => any_disk && sgdisk_changes(arguments),
-            _ => TOOLS
-                .iter()
-                .find(|tool| tool.names.contains(&name))
-                .is_some_and(|tool| any_disk && tool.changes(arguments) || arguments.is_empty() && tool.finds_disk),
-        };
-        if changes { Err(Found::new(&DISK_PARTITION, name, arguments)) } else { Ok(()) }
+/// The call changes the partitions of a disk.
+pub(super) fn changes(call: &Call<'_>) -> bool {
+    let has_disk = call.has_disk();
+    match call.name {
+        "sgdisk" => has_disk && sgdisk_changes(call.arguments),
+        name => TOOLS.iter().find(|tool| tool.name == name).is_some_and(|tool| {
+            has_disk && tool.changes(call.arguments) || call.arguments.is_empty() && tool.finds_disk
+        }),
     }
 }
 
@@ -187,10 +190,10 @@ fn sgdisk_changes(arguments: &[String]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Policy;
+    use crate::policy::Policy;
 
     #[test]
-    fn what_only_looks_at_partitions_passes() {
+    fn calls_that_only_look_at_partitions_pass() {
         for (line, is_blocked) in [
             ("sgdisk -d 1 /dev/sda", true),
             ("sgdisk -d1 /dev/sda", true),
@@ -227,6 +230,8 @@ mod tests {
             ("sfdisk --delete /dev/sda 1", true),
             ("sfdisk /dev/sda < table", true),
             ("fdisk -l /dev/sda", false),
+            ("cgdisk /dev/sda", true),
+            ("cgdisk --version", false),
             ("fdisk /dev/sda", true),
             ("partx -d /dev/sda", true),
             ("partx --show /dev/sda", false),
