@@ -4,6 +4,7 @@
 
 mod memory;
 mod places;
+mod state_folder;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -19,7 +20,6 @@ pub use places::private_folder;
 
 use crate::error::{Error, Result};
 use crate::model::Role;
-use crate::store::place;
 use kpty_guard::{Policy, UserRules};
 
 /// The longest a `talk` waits for its command.
@@ -225,7 +225,7 @@ impl Default for Config {
 /// Where a server keeps its state unless it is told, by the environment of this process.
 pub fn default_state_dir() -> Option<PathBuf> {
     let vars: Vec<_> = std::env::vars_os().collect();
-    place::choose(|name| vars.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone()))
+    state_folder::choose(|name| vars.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone()))
 }
 
 /// Whoever runs this process wants no colours, as the convention named `NO_COLOR` has it.

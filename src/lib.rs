@@ -1,19 +1,17 @@
-//! kpty: the terminal that AI agents can trust.
+//! kpty: a headless terminal server for AI agents.
 //!
-//! Live: [`pty`] runs programs, [`session`] is one of them with all it said, [`bridge`] is one of a desktop app,
-//! [`registry`] holds them all, [`tools`] are the actions of agents on them; [`server`] and [`cli`] are thin skins on top. Recorded: [`recording`] reads captured
-//! streams, [`replay`] plays them through the emulator, [`fixture`] compares the result with expectations.
+//! [`terminal`] holds the terminals of every kind, [`registry`] the table of sessions, and [`tools`] the actions on them;
+//! [`server`] and [`cli`] are thin adapters over the actions. [`store`], [`traffic`] and [`recording`] take what is kept.
+//! `ARCHITECTURE.md` shows the layers; the test `layers` enforces them.
 
 pub mod cli;
 pub mod config;
 pub mod error;
-pub mod fixture;
 pub mod ids;
 pub mod model;
 pub mod picture;
 pub mod recording;
 pub mod registry;
-pub mod replay;
 pub mod runtime;
 pub mod server;
 pub mod store;

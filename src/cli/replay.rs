@@ -10,10 +10,10 @@ use serde::Serialize;
 use super::screenshot::{self, LookArguments};
 use super::{Failure, Outcome, print};
 use crate::error::Error;
-use crate::fixture::{Difference, Fixture, TAIL_LINES, trimmed};
 use crate::picture::{self, Subject};
 use crate::recording::Recording;
-use crate::replay::Player;
+use crate::recording::fixture::{Difference, Fixture, TAIL_LINES, trimmed};
+use crate::recording::replay::Player;
 
 #[derive(Args)]
 #[command(after_help = "\

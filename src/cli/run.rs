@@ -11,8 +11,8 @@ use super::duration::{self, millis};
 use super::{EXIT_NOT_STARTED, EXIT_OTHER, EXIT_TIMEOUT, Failure, Outcome, print, progress, serve};
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::fixture::trimmed;
 use crate::model::{ExitInfo, Owner};
+use crate::recording::fixture::trimmed;
 use crate::terminal::local::{Integration, NewSession, Session};
 use crate::terminal::wait::{Ending, WaitRequest};
 

@@ -3,9 +3,11 @@
 //! Owns reading them from disk and writing them there; refuses to interpret their bytes, which is the emulator's part.
 
 mod cast;
+pub mod fixture;
 mod mask;
 mod paint;
 mod recorder;
+pub mod replay;
 mod shelf;
 mod writer;
 

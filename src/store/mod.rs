@@ -8,7 +8,6 @@ mod children;
 mod files;
 mod journal;
 mod lock;
-pub mod place;
 mod saver;
 mod session_files;
 mod snapshot;

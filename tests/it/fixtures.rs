@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use kpty::fixture::Fixture;
+use kpty::recording::fixture::Fixture;
 use kpty_emulator::EngineKind;
 
 use crate::support::{replay, repository, shown};

@@ -8,6 +8,7 @@ mod desktop;
 mod desktop_app;
 mod fixtures;
 mod guard;
+mod layers;
 mod leaks;
 mod life;
 mod live;

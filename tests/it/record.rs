@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use kpty::error::ErrorCode;
 use kpty::picture::{self, Look, Subject};
 use kpty::recording::Recording;
-use kpty::replay::Player;
+use kpty::recording::replay::Player;
 use kpty_emulator::{EngineKind, Mode, Request};
 use serde_json::{Value, json};
 

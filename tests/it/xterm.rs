@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use kpty::recording::replay::Player;
 use kpty::recording::{Action, Recording};
-use kpty::replay::Player;
 use kpty_emulator::{EngineKind, Mode, Request, Size};
 use serde::Deserialize;
 use serde_json::json;

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::error::{Error, Result};
-use crate::fixture::{Fixture, trimmed};
+use crate::recording::fixture::{Fixture, trimmed};
 use crate::recording::{DEFAULT_MAX_BYTES, End, MAX_BYTES_CAP, Options, Status, make_folder, paint};
 use crate::terminal::local::{Session, WholeOutput};
 use crate::tools::Tools;

@@ -1,16 +1,16 @@
-//! Where the state folder is when nobody says.
+//! The default place of the state folder.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Where the seeds keep their state, under the project's folder.
+/// The state folder below a project's folder.
 const IN_PROJECT: &str = "ai/checkpoints/pty";
 /// Our folder among those of other programs.
 const OWN_NAME: &str = "kpty";
 
 /// The state folder for this environment: in the project where one is named, else where the platform keeps state.
 /// None where the environment names no place at all.
-pub fn choose(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+pub(super) fn choose(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(root) = set("KURORYUU_PROJECT_ROOT") {
         return std::path::absolute(root).ok().map(|root| root.join(IN_PROJECT));

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use crate::error::{Error, Result};
 use crate::recording::Recording;
-use crate::replay::Player;
+use crate::recording::replay::Player;
 
 /// The expectations a recording may have: suffix, what is read, and whether wrapped rows are joined.
 const VIEWS: [(&str, Mode, bool); 3] =
