@@ -16,11 +16,28 @@ pub(crate) struct Run {
     pub(crate) stderr: String,
 }
 
-/// The command, not yet started.
+/// Variables of the caller that would change how a shell starts, besides those of kpty itself.
+const SHELL_VARIABLES: [&str; 8] =
+    ["ZDOTDIR", "BASH_ENV", "ENV", "INPUTRC", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"];
+
+/// The command, not yet started: with an empty home, and without settings of whoever runs the tests.
 pub(crate) fn command<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kpty"));
-    command.args(arguments);
+    let is_setting = |name: &str| name.starts_with("KPTY_") || name.starts_with("KURORYUU_");
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    for name in names.filter(|name| is_setting(name) || SHELL_VARIABLES.contains(&name.as_str())) {
+        command.env_remove(name);
+    }
+    command.env("HOME", empty_home()).args(arguments);
     command
+}
+
+/// A home that all tests share; nothing is written there but what shells keep for themselves.
+fn empty_home() -> PathBuf {
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("home");
+    // Without it, fish reads all manual pages when it is started for the first time, for minutes.
+    fs::create_dir_all(home.join(".local/share/fish/generated_completions")).expect("a folder for tests");
+    home
 }
 
 /// Runs `kpty` to its end. A panic fails the test, whatever was expected.

@@ -205,23 +205,31 @@ fn cases_of(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("a case is JSON")).collect()
 }
 
+/// Cases that are played at a time: as soon as one is over, the next begins.
+const AT_A_TIME: usize = 8;
+
 /// Plays cases, a few at a time.
 async fn play_cases(cases: Vec<Value>, bench: Bench, integration: Integration) {
     assert!(!cases.is_empty(), "no cases");
+    let all = cases.len();
     let bench = std::sync::Arc::new(bench);
     let mut failures = Vec::new();
-    for group in cases.chunks(8) {
-        let mut running = tokio::task::JoinSet::new();
-        for case in group.iter().cloned() {
+    let mut running = tokio::task::JoinSet::new();
+    let mut waiting = cases.into_iter();
+    loop {
+        while running.len() < AT_A_TIME
+            && let Some(case) = waiting.next()
+        {
             let bench = std::sync::Arc::clone(&bench);
             running.spawn(async move {
                 let name = case["name"].as_str().unwrap_or_default().to_owned();
                 play(&bench, &case, integration).await.err().map(|why| format!("{name}: {why}"))
             });
         }
-        failures.extend(running.join_all().await.into_iter().flatten());
+        let Some(played) = running.join_next().await else { break };
+        failures.extend(played.expect("a case is played to its end"));
     }
-    let (bad, all) = (failures.len(), cases.len());
+    let bad = failures.len();
     assert!(failures.is_empty(), "{integration:?}: {bad} of {all} wrong\n{}", failures.join("\n"));
 }
 
