@@ -32,7 +32,7 @@ const TURN_TIME: Duration = Duration::from_millis(5);
 const SLICE_CELLS: usize = 8 << 20;
 /// The smallest slice: about two sequences.
 const LEAST_SLICE: usize = 16;
-/// Reads that a prompt may take; behind it there may be a flood.
+/// Reads that a prompt may take.
 const PROMPT_READS: usize = 16;
 /// How long after the child's end its last output is waited for, when something else keeps the terminal open.
 const LAST_WORDS: Duration = Duration::from_millis(60);
@@ -67,6 +67,10 @@ impl Probe for Control {
 
     fn has_arguments(&self, args: &[String]) -> bool {
         pty::arguments(Self::pid(self)).is_none_or(|all| all.get(1..) == Some(args))
+    }
+
+    fn has_output(&self) -> bool {
+        Self::has_output(self)
     }
 }
 
@@ -133,16 +137,13 @@ impl Driver {
                 // Somebody left something to be written.
                 () = self.shared.left_over.notified() => {}
                 () = sleep_until(next_tick), if next_tick.is_some() => {
-                    let check = self.shared.lock().check_end(&self.control);
+                    let mut check = self.shared.lock().check_end(&self.control);
                     // A shell that reads has written its prompt, and all of that belongs to the decision.
-                    for _ in 0..if check == Check::Confirmed { PROMPT_READS } else { 0 } {
-                        match self.read() {
-                            Read::More => {}
-                            Read::Drained => break,
-                            Read::Closed => {
-                                is_open = false;
-                                break;
-                            }
+                    if check == Check::Confirmed {
+                        match self.drain() {
+                            Read::More => check = Check::NotYet,
+                            Read::Drained => {}
+                            Read::Closed => is_open = false,
                         }
                     }
                     self.take(|terminal, _| terminal.tick(check));
@@ -153,6 +154,11 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// Takes what is there and as much as a prompt may be; behind it there may be a flood.
+    fn drain(&mut self) -> Read {
+        (0..PROMPT_READS).map(|_| self.read()).find(|read| *read != Read::More).unwrap_or(Read::More)
     }
 
     /// Waits until there is something to take.
@@ -232,7 +238,13 @@ impl Driver {
         let (mut done, mut news) = (0, false);
         while done < bytes.len() && (done == 0 || began.elapsed() < TURN_TIME) {
             let end = bytes.len().min(done + self.slice);
-            news |= self.take(|terminal, control| terminal.ingest(&bytes[done..end], control));
+            news |= self.take(|terminal, control| {
+                let mut ingested = terminal.ingest(&bytes[done..end], control);
+                if end == bytes.len() {
+                    ingested.news |= terminal.confirm_by_editor(control);
+                }
+                ingested
+            });
             done = end;
         }
         (done, news)

@@ -105,23 +105,18 @@ impl TerminalState {
 
     /// A line editor asks for pastes.
     fn on_editor(&mut self, probe: &dyn Probe) {
-        let Some(shell) = &self.shell else { return };
-        let (program, phase, pending) =
-            (shell.program, shell.phase, shell.pending.filter(|_| shell.accepted.is_some()));
-        if let Some(proposal) = &shell.proposal {
-            if proposal.is_confirmed_by_editor(program, probe) {
-                self.accept_proposal();
-            } else if let Some(MarkedShell { proposal: Some(proposal), .. }) = &mut self.shell {
-                proposal.on_editor();
-            }
+        let point = self.point();
+        let Some(shell) = &mut self.shell else { return };
+        if let Some(proposal) = &mut shell.proposal {
+            proposal.on_editor(point);
             return;
         }
+        let (phase, pending) = (shell.phase, shell.pending.filter(|_| shell.accepted.is_some()));
         // A shell inside this one, or one in its place, has marks of its own or none.
         let is_own = probe.foreground_group() == Some(probe.pid()) && probe.has_arguments(&shell.args);
         match (phase, pending) {
             // The prompt, which may have lost its marks, is about to be drawn.
             (Phase::Ended, _) => {
-                let point = self.point();
                 self.shell.as_mut().expect("looked at above").come_to_prompt(point);
             }
             // Somebody has dropped the hooks: this is all there is to tell the end.
@@ -166,10 +161,7 @@ impl TerminalState {
                 }
             }
             (ShellEvent::PromptEnd, phase) => match &mut shell.proposal {
-                Some(proposal) => match proposal.is_confirmed_by_editor(shell.program, probe) {
-                    true => self.accept_proposal(),
-                    false => proposal.on_prompt_end(),
-                },
+                Some(proposal) => proposal.on_prompt_end(edge.point),
                 None if matches!(phase, Phase::Running(_)) => {}
                 None => shell.come_to_prompt(edge.point),
             },
@@ -277,6 +269,16 @@ impl TerminalState {
         self.shell.as_ref().is_some_and(|shell| shell.proposal.is_some())
     }
 
+    /// Accepts an announced end when the line editor has taken the terminal behind it. True when it was accepted.
+    pub(super) fn confirm_by_editor(&mut self, probe: &dyn Probe) -> bool {
+        let Some(MarkedShell { program, proposal: Some(proposal), .. }) = &self.shell else { return false };
+        let is_confirmed = proposal.is_confirmed_by_editor(*program, probe);
+        if is_confirmed {
+            self.accept_proposal();
+        }
+        is_confirmed
+    }
+
     /// When the kernel is to be asked whether the shell reads.
     pub(super) fn next_check(&self) -> Option<Instant> {
         self.shell.as_ref()?.proposal.as_ref().map(Proposal::due)
@@ -313,7 +315,7 @@ impl TerminalState {
         let point = self.point();
         let Some(shell) = &mut self.shell else { return };
         let Some(proposal) = shell.proposal.take() else { return };
-        let (id, begin) = (proposal.id, proposal.begin);
+        let (id, begin, point) = (proposal.id, proposal.begin, proposal.prompt_end().unwrap_or(point));
         let Some(Announced { status, edge, output, .. }) = proposal.decide() else { return };
         shell.pending.take_if(|pending| *pending == id);
         shell.come_to_prompt(point);

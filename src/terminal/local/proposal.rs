@@ -12,7 +12,7 @@ use super::integration::IntegratedShell;
 use super::state::Probe;
 use crate::ids::CommandId;
 use crate::terminal::Output;
-use crate::terminal::commands::Edge;
+use crate::terminal::commands::{Edge, Point};
 use crate::terminal::local::pty::Waiting;
 
 /// When the kernel is asked first whether the shell reads. The time doubles up to the longest.
@@ -73,6 +73,10 @@ pub(super) struct Proposal {
     is_contested: bool,
     /// A line editor asked for pastes behind the prompt.
     has_editor: bool,
+    /// A line editor seems to have taken the terminal.
+    is_claimed: bool,
+    /// Where the prompt ended: what stands behind it was put on the line.
+    prompt_end: Option<Point>,
     due: Instant,
     wait: Duration,
 }
@@ -94,6 +98,8 @@ impl Proposal {
             shown: Vec::new(),
             is_contested: false,
             has_editor: false,
+            is_claimed: false,
+            prompt_end: None,
             due,
             wait: FIRST_CHECK,
         }
@@ -113,8 +119,10 @@ impl Proposal {
     }
 
     /// A line editor asks for pastes; it counts behind a prompt.
-    pub(super) fn on_editor(&mut self) {
+    pub(super) fn on_editor(&mut self, point: Point) {
         self.has_editor |= !self.shown.is_empty();
+        self.is_claimed = true;
+        self.prompt_end.get_or_insert(point);
     }
 
     /// A prompt followed.
@@ -143,10 +151,17 @@ impl Proposal {
         self.due += EDITOR_PATIENCE;
     }
 
+    /// Where the prompt ended, as far as it was drawn.
+    pub(super) fn prompt_end(&self) -> Option<Point> {
+        self.prompt_end
+    }
+
     /// The prompt is complete: the shell reads in a moment.
-    pub(super) fn on_prompt_end(&mut self) {
+    pub(super) fn on_prompt_end(&mut self, point: Point) {
+        self.prompt_end = Some(point);
         self.wait = FIRST_CHECK;
         self.due = self.due.min(Instant::now() + FIRST_CHECK);
+        self.is_claimed = true;
     }
 
     /// When the kernel is to be asked.
@@ -160,16 +175,24 @@ impl Proposal {
         self.due = Instant::now() + self.wait;
     }
 
-    /// A line editor has taken the terminal: is that proof enough?
+    /// A line editor has taken the terminal, by what it printed and by what the kernel says. All output that was read has
+    /// been taken.
+    ///
+    /// The kernel speaks of now, the output of some time ago: a command that printed the marks may have ended since, and
+    /// its true end may wait to be read. So nothing may wait, and that is asked last.
     pub(super) fn is_confirmed_by_editor(&self, shell: IntegratedShell, probe: &dyn Probe) -> bool {
         let [end] = self.ends.as_slice() else { return false };
-        if self.is_contested || probe.is_canonical() || probe.foreground_group() != Some(probe.pid()) {
+        if !self.is_claimed
+            || self.is_contested
+            || probe.is_canonical()
+            || probe.foreground_group() != Some(probe.pid())
+        {
             return false;
         }
         // The mode of the terminal says something where it has just changed. fish has the terminal in its own mode while
         // it runs code of its own, too.
         let has_changed = shell != IntegratedShell::Fish && end.was_canonical;
-        has_changed || reads(shell, probe) == Some(true)
+        (has_changed || reads(shell, probe) == Some(true)) && !probe.has_output()
     }
 
     /// Asks the kernel whether the shell reads its next command; nothing has come from it for `silence`. `at_prompt` is

@@ -46,6 +46,8 @@ pub(super) trait Probe {
     fn call_depth(&self) -> Option<u64>;
     /// It has these arguments, its name apart; true where nobody can tell.
     fn has_arguments(&self, args: &[String]) -> bool;
+    /// The terminal has output that was not taken yet.
+    fn has_output(&self) -> bool;
 }
 
 /// What came of a piece of output.

@@ -168,12 +168,23 @@ impl Pty {
     }
 
     /// Reads what is there. Zero bytes: nobody has the other side open any more.
+    ///
+    /// That nothing is there is the system's own answer, which counts what is still on its way from the program. The
+    /// runtime's knowledge lags behind it on a busy machine, and the end of a command would be decided without its
+    /// last output.
     pub fn try_read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut read = || Ok(rustix::io::read(&self.master.fd, &mut *buffer)?);
-        let result = match &self.watch {
-            Some(watch) => watch.try_io(Interest::READABLE, |_| read()),
+        let mut was_asked = self.watch.is_none();
+        let mut result = match &self.watch {
+            Some(watch) => watch.try_io(Interest::READABLE, |_| {
+                was_asked = true;
+                read()
+            }),
             None => read(),
         };
+        if !was_asked {
+            result = read();
+        }
         match result {
             Err(error) if error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) => Ok(0),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock && self.watch.is_none() => {
