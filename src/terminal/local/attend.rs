@@ -66,7 +66,7 @@ impl Session {
         loop {
             match self.state_of(id) {
                 State::Ended => return,
-                State::Incomplete if self.waits_for_rest(id).await => {
+                State::Incomplete if self.waits_for_rest(id, None).await => {
                     self.cancel_incomplete(id, Instant::now() + CANCELLING, &mut news).await;
                     return;
                 }

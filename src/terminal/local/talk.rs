@@ -31,6 +31,10 @@ use crate::terminal::talk::{OnTimeout, TalkRequest, TalkResult};
 
 /// What an answer may take beyond the time that its caller gave: for an interrupted command to end, and the like.
 const GRACE: Duration = Duration::from_millis(400);
+/// How long a shell that asked for the rest of a command may take until it reads; on a busy machine that is long.
+const CONTINUATION_TIMEOUT: Duration = Duration::from_secs(2);
+/// The longest pause between two looks at it.
+const LONGEST_PAUSE: Duration = Duration::from_millis(30);
 /// How long typing may take at least, also for a caller who does not want to wait.
 const LEAST_TYPING: Duration = Duration::from_millis(100);
 /// How long a cancelled command may take to end.
@@ -243,7 +247,7 @@ impl Session {
         loop {
             match self.state_of(id) {
                 State::Ended => return Waited::Ended,
-                State::Incomplete if self.waits_for_rest(id).await => return Waited::Incomplete,
+                State::Incomplete if self.waits_for_rest(id, Some(deadline)).await => return Waited::Incomplete,
                 State::Incomplete => self.forget_incomplete(id),
                 State::Running if Instant::now() >= deadline => return Waited::TimedOut,
                 State::Running => {}
@@ -276,16 +280,24 @@ impl Session {
 
     /// The shell has asked for the rest of a command. It reads by now or will in a moment, unless a program that runs in it
     /// printed the mark, and that must not be interrupted.
-    pub(super) async fn waits_for_rest(&self, id: CommandId) -> bool {
-        for pause in [1, 2, 5, 10, 30] {
+    pub(super) async fn waits_for_rest(&self, id: CommandId, deadline: Option<Instant>) -> bool {
+        let longest = Instant::now() + CONTINUATION_TIMEOUT;
+        // The moment that a shell takes on an idle machine is there for every caller.
+        let until = deadline.map_or(longest, |deadline| deadline.max(Instant::now() + GRACE / 8).min(longest));
+        let mut pause = Duration::from_millis(1);
+        loop {
             let reads = pty::waits_for(self.shared.control.pid()) != Some(pty::Waiting::Nothing);
             // An end that came meanwhile is noticed before the next look.
-            tokio::time::sleep(Duration::from_millis(pause)).await;
-            if reads {
-                return self.shared.lock().commands.get(id).is_some_and(|command| command.incomplete.is_some());
+            tokio::time::sleep(pause).await;
+            let is_incomplete = || {
+                let terminal = self.shared.lock();
+                terminal.commands.get(id).is_some_and(|command| command.incomplete.is_some() && command.end.is_none())
+            };
+            if reads || Instant::now() >= until || !is_incomplete() {
+                return reads && is_incomplete();
             }
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
-        false
     }
 
     pub(super) fn forget_incomplete(&self, id: CommandId) {
