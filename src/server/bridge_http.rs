@@ -21,8 +21,8 @@ use crate::error::{Error, Result as OurResult};
 use crate::model::{ExitInfo, Role};
 use crate::terminal::local::Session;
 use crate::tools::{
-    BufferMode, BufferRequest, Caller, CommandRequest, MAX_BUFFER_CHARS, MAX_BUFFER_LINES, PIECE_LINES, Reply, Tools,
-    WhichCommand,
+    BufferMode, BufferRequest, Caller, CommandRequest, FORWARDED_ACTIONS, MAX_BUFFER_CHARS, MAX_BUFFER_LINES,
+    PIECE_LINES, Reply, Tools, WhichCommand,
 };
 
 /// Ports that are tried for a bridge: the wanted one, and those after it.
@@ -67,6 +67,7 @@ pub(super) async fn listen(host: IpAddr, wanted: u16) -> OurResult<TcpListener> 
 /// All routes of this file.
 pub(super) fn routes(tools: &Tools) -> Router {
     Router::new()
+        .route("/pty/action", post(action))
         .route("/pty/talk", post(talk))
         .route("/pty/command", post(command))
         .route("/pty/write", post(write))
@@ -143,6 +144,26 @@ fn told(reply: Reply) -> Answer {
         true => Err(failed(reply)),
         false => Ok(Json(Value::Object(reply.body))),
     }
+}
+
+/// An action that another kpty forwards, on a session of this server: its reply as it is. Sessions that this server
+/// itself reaches elsewhere are not given on, so two servers that know each other's sessions cannot forward in circles.
+async fn action(State(tools): State<Tools>, request: Request) -> Answer {
+    let mut asked = Asked::read(request).await?;
+    let about = asked.0.remove("caller").unwrap_or_default();
+    let Some(Value::Object(arguments)) = asked.0.remove("arguments") else {
+        return Err(refuse(StatusCode::BAD_REQUEST, "arguments is required"));
+    };
+    let asked = Asked(arguments);
+    let name = asked.required("action")?;
+    if !FORWARDED_ACTIONS.contains(&name) {
+        return Err(refuse(StatusCode::BAD_REQUEST, format!("{} is not forwarded", echo_word(name))));
+    }
+    asked.session(&tools)?;
+    let agent = about["agent"].as_str().map(str::to_owned);
+    let can_show_progress = about["shows_progress"] == true;
+    let reply = tools.call(&asked.0, Caller { agent, can_show_progress, ..caller() }).await;
+    Ok(Json(Value::Object(reply.body)))
 }
 
 async fn talk(State(tools): State<Tools>, request: Request) -> Answer {

@@ -45,6 +45,7 @@ use crate::error::{Error, Result};
 use crate::model::Source;
 use crate::store::{Restored, Saver, Store, Token};
 use crate::terminal::desktop::register::{Elsewhere, Registrar};
+use crate::terminal::peer::HEALTH_FIELD;
 use crate::tools::Tools;
 use crate::traffic::{Journal, Recording, Retention};
 use access::{Login, Policy};
@@ -433,7 +434,7 @@ impl Health {
         let mut body = json!({
             "ok": true, "status": "healthy", "version": VERSION, "pid": std::process::id(), "sessions": alive,
             "service": "pty-bridge", "port": port, "mode": "embedded", "daemonConnected": false,
-            "exact_talk": true,
+            "exact_talk": true, HEALTH_FIELD: tools.config().redact,
         });
         let counts = tools.traffic().counts();
         body["audit"] = json!({

@@ -117,6 +117,11 @@ pub(super) fn mask(reply: &mut Reply, redactor: &Redactor) {
     }
 }
 
+/// Takes secrets out of all of a reply that came from elsewhere.
+pub(super) fn mask_foreign(body: &mut Map<String, Value>, redactor: &Redactor) {
+    body.values_mut().for_each(|value| mask_value(value, redactor));
+}
+
 fn mask_value(value: &mut Value, redactor: &Redactor) {
     match value {
         Value::String(text) => {

@@ -6,6 +6,7 @@
 mod audit;
 mod bridge;
 mod envelope;
+mod forward;
 mod k_pty;
 mod leaders;
 mod params;
@@ -25,6 +26,7 @@ pub use bridge::{
     PIECE_LINES, WhichCommand,
 };
 pub use envelope::Reply;
+pub use forward::FORWARDED_ACTIONS;
 pub use k_pty::screen::{Field, Screen, lines_of};
 pub use k_pty::typing::check_program;
 pub use schema::{input_schema, input_schema_for};
@@ -38,6 +40,7 @@ use crate::registry::{Bounds, Located, Registry, Setup};
 use crate::terminal::Terminal;
 use crate::terminal::desktop::Bridges;
 use crate::terminal::local::Session;
+use crate::terminal::peer::Peers;
 use crate::traffic::Emitter;
 use audit::Entry;
 use envelope::{Failure, fields};
@@ -108,6 +111,7 @@ pub struct Parts {
     config: Config,
     registry: Registry,
     bridges: Bridges,
+    peers: Peers,
     traffic: Emitter,
     typist: Typist,
     shelf: Arc<Shelf>,
@@ -142,7 +146,7 @@ impl Tools {
         let bridges = Bridges::new(Arc::clone(&redactor));
         let typist = Typist::new(config.policy.clone(), Arc::clone(&redactor));
         let (traffic, shelf) = (Emitter::new(), Arc::default());
-        Self(Arc::new(Parts { config, registry, bridges, traffic, typist, shelf, redactor }))
+        Self(Arc::new(Parts { config, registry, bridges, peers: Peers::new(), traffic, typist, shelf, redactor }))
     }
 
     /// The settings.
@@ -190,7 +194,11 @@ impl Tools {
     pub async fn perform(&self, arguments: Map<String, Value>, caller: Caller) -> Done {
         let entry = Entry::begin(self, arguments, caller);
         let mut params = Params::new(&entry.arguments);
-        let (outcome, screen) = match self.dispatch(&mut params, &entry.caller).await {
+        let found = match self.peer_action(&entry.arguments) {
+            Some(action) => Box::pin(self.forward(action, &mut params, &entry.caller)).await,
+            None => self.dispatch(&mut params, &entry.caller).await,
+        };
+        let (outcome, screen) = match found {
             Ok(Found::Screen(screen)) => (Ok(Map::new()), Some(screen)),
             Ok(Found::Fields(fields)) => (Ok(fields), None),
             Err(failure) => (Err(failure), None),

@@ -2,10 +2,10 @@
 //! bridge, and what a restart brings back.
 
 mod claims;
-mod exact;
 mod fake;
 mod faults;
 mod leaders;
+mod peer;
 mod sample;
 mod start;
 

@@ -16,6 +16,7 @@ fn health_and_info_are_there_for_anybody() {
     let expected = json!({
         "ok": true, "status": "healthy", "version": env!("CARGO_PKG_VERSION"), "pid": server.pid(), "sessions": 0,
         "service": "pty-bridge", "port": server.port, "mode": "embedded", "daemonConnected": false, "exact_talk": true,
+        "takes_actions": true,
         "audit": { "recorded": 0, "dropped": 0, "failed": 0, "gateway_sent": 0, "gateway_dropped": 0 },
     });
     assert_eq!(health.json(), expected);

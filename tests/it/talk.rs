@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use async_trait::async_trait;
 use kpty::error::Error;
 use kpty::model::Owner;
 use kpty::terminal::Terminal;
@@ -159,24 +160,55 @@ async fn play(bench: &Bench, case: &Value, integration: Integration) -> Result<(
     outcome
 }
 
+/// Where the steps of a case are played.
+#[async_trait]
+pub(crate) trait Stage: Send + Sync {
+    async fn talk(&self, request: TalkRequest) -> Result<TalkResult, Error>;
+    async fn write(&self, bytes: &[u8]);
+    async fn wait_for_prompt(&self, timeout: Duration) -> Result<(), String>;
+    /// What the viewport shows.
+    async fn screen(&self) -> Result<String, String>;
+}
+
+#[async_trait]
+impl<T: Terminal> Stage for T {
+    async fn talk(&self, request: TalkRequest) -> Result<TalkResult, Error> {
+        Terminal::talk(self, request).await
+    }
+
+    async fn write(&self, bytes: &[u8]) {
+        let _ = Terminal::write(self, bytes).await;
+    }
+
+    async fn wait_for_prompt(&self, timeout: Duration) -> Result<(), String> {
+        let until = WaitRequest { prompt: true, timeout, ..WaitRequest::default() };
+        match Terminal::wait(self, &until).await.map(|answer| answer.ending) {
+            Ok(Ending::Prompt) => Ok(()),
+            ending => Err(format!("{ending:?}")),
+        }
+    }
+
+    async fn screen(&self) -> Result<String, String> {
+        let view = self.view(&Request::new(Mode::Viewport)).await;
+        view.map(|view| view.answer.text).map_err(|error| error.to_string())
+    }
+}
+
 /// Plays the steps of a case in a terminal, whoever runs it.
-pub(crate) async fn play_steps(session: &dyn Terminal, case: &Value) -> Result<(), String> {
+pub(crate) async fn play_steps(session: &dyn Stage, case: &Value) -> Result<(), String> {
     for (index, step) in case["steps"].as_array().into_iter().flatten().enumerate() {
         if let Some(pause) = step["sleep"].as_f64() {
             // The pause is part of the case: somebody who comes back later.
             tokio::time::sleep(Duration::from_secs_f64(pause)).await;
         } else if step["prompt"] == true {
-            let until = WaitRequest { prompt: true, timeout: Duration::from_secs(40), ..WaitRequest::default() };
-            let ending = session.wait(&until).await.map(|answer| answer.ending);
-            if !matches!(ending, Ok(Ending::Prompt)) {
-                return Err(format!("step {index}: no prompt but {ending:?}"));
-            }
+            let came = session.wait_for_prompt(Duration::from_secs(40)).await;
+            came.map_err(|ending| format!("step {index}: no prompt but {ending}"))?;
         } else if let Some(keys) = step["type"].as_str() {
-            let _ = session.write(keys.as_bytes()).await;
+            session.write(keys.as_bytes()).await;
         } else if let Some(data) = step["send"].as_str().or(step["keys"].as_str()) {
             let line = input::one_line(&input::unescape(data));
-            let _ = session.write(line.as_bytes()).await;
-            let _ = session.write(b"\r").await;
+            session.write(line.as_bytes()).await;
+            session.write(b"\r").await;
         } else {
             let timeout = Duration::from_millis(step["timeout_ms"].as_u64().unwrap_or(20_000));
             let sentinel = step["sentinel"].as_str().map(str::to_owned);
@@ -185,8 +217,7 @@ pub(crate) async fn play_steps(session: &dyn Terminal, case: &Value) -> Result<(
             let result = session.talk(request).await;
             judge(step, &result, began.elapsed()).map_err(|why| format!("step {index}: {why}"))?;
             if let Some(unwanted) = step["screen_lacks"].as_array() {
-                let view = session.view(&Request::new(Mode::Viewport)).await.map_err(|error| error.to_string())?;
-                let screen = view.answer.text;
+                let screen = session.screen().await?;
                 if let Some(shown) = unwanted.iter().filter_map(Value::as_str).find(|text| screen.contains(text)) {
                     return Err(format!("step {index}: {shown:?} on the screen {screen:?}"));
                 }

@@ -2,11 +2,19 @@
 
 mod exact;
 
-use kpty::terminal::desktop::Bridges;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kpty::error::{Busy, Error, Exited, Incomplete, TimedOut};
+use kpty::ids::{CommandId, SessionId};
+use kpty::model::ExitInfo;
+use kpty::terminal::talk::{TalkRequest, TalkResult};
+use kpty::terminal::{Evidence, Output};
 use serde_json::{Value, json};
 
 use crate::server::Server;
-use crate::talk::{hard_cases, play_steps, sample_cases};
+use crate::talk::{Stage, hard_cases, play_steps, sample_cases};
 
 /// A server, and another one that has told it of its sessions.
 struct Pair {
@@ -64,21 +72,107 @@ fn a_command_in_another_servers_session_has_its_output_and_its_code() {
     assert_eq!(pair.side.done("talk", json!({ "session_id": id, "command": "pwd" }))["output"], "/");
 }
 
-/// Plays the bash cases of a text in sessions of a server that this process reaches only as a bridge, a few at a time.
+/// A session of the one server, driven by actions of the other one.
+struct Elsewhere {
+    pair: Arc<Pair>,
+    id: String,
+}
+
+impl Elsewhere {
+    /// Calls an action of the server that does not run the session.
+    async fn call(&self, action: &'static str, mut arguments: Value) -> (Value, bool) {
+        arguments["session_id"] = json!(self.id);
+        let pair = Arc::clone(&self.pair);
+        let called = tokio::task::spawn_blocking(move || pair.main.call(action, arguments));
+        called.await.expect("the call comes back")
+    }
+}
+
+#[async_trait]
+impl Stage for Elsewhere {
+    async fn talk(&self, request: TalkRequest) -> Result<TalkResult, Error> {
+        let TalkRequest { command, sentinel, timeout, max_chars, .. } = request;
+        let arguments = json!({
+            "command": command, "sentinel": sentinel, "timeout_ms": timeout.as_millis() as u64, "max_chars": max_chars,
+        });
+        let (reply, is_error) = self.call("talk", arguments).await;
+        let (details, session) = (&reply["details"], SessionId::named(&self.id));
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let number = |value: &Value| value.as_str().and_then(|id| id.parse().ok()).unwrap_or(CommandId(0));
+        match reply["error_code"].as_str().filter(|_| is_error) {
+            Some("PTY_TIMEOUT") => Err(Error::Timeout(Box::new(TimedOut {
+                session,
+                command: number(&details["command_id"]),
+                line: command,
+                waited: timeout,
+                partial_output: text(&details["partial_output"]),
+                screen: text(&details["screen"]),
+                foreground: details["foreground"].as_str().map(str::to_owned),
+                alternate_screen: details["alternate_screen"] == true,
+                interrupted: details["interrupted"] == true,
+            }))),
+            Some("PTY_PROCESS_EXITED") => {
+                let partial_output = details["partial_output"].as_str().map(str::to_owned);
+                Err(Error::Exited(Box::new(Exited { session, exit: ExitInfo::Unknown, command: None, partial_output })))
+            }
+            Some("PTY_BUSY") => {
+                let (reason, foreground) = (text(&reply["message"]), None);
+                Err(Error::Busy(Box::new(Busy { session, reason, foreground, command: None, age: None })))
+            }
+            Some("PTY_INCOMPLETE_COMMAND") => {
+                let (command, partial_output) = (number(&details["command_id"]), String::new());
+                Err(Error::Incomplete(Box::new(Incomplete { session, command, partial_output })))
+            }
+            Some(code) => Err(Error::Server(format!("{code}: {reply}"))),
+            None => Ok(TalkResult {
+                command: number(&reply["command_id"]),
+                output: Output { text: text(&reply["output"]), ..Output::default() },
+                exit_code: reply["exit_code"].as_i64().map(|code| code as i32),
+                duration: Duration::from_millis(reply["duration_ms"].as_u64().unwrap_or_default()),
+                cwd: reply["cwd"].as_str().map(Into::into),
+                logical_cwd: reply["logical_cwd"].as_str().map(Into::into),
+                completed_by: Evidence::Integration,
+                sentinel: text(&reply["sentinel"]),
+                raw_output: text(&reply["raw_output"]),
+            }),
+        }
+    }
+
+    /// Typed where the session lives: how keys get there from elsewhere is another subject.
+    async fn write(&self, bytes: &[u8]) {
+        let body = json!({ "session_id": self.id, "data": String::from_utf8_lossy(bytes) }).to_string();
+        let pair = Arc::clone(&self.pair);
+        let typed = tokio::task::spawn_blocking(move || {
+            pair.side.http("POST", "/pty/write", &[("content-type", "application/json")], body.as_bytes()).status
+        });
+        typed.await.expect("the call comes back");
+    }
+
+    async fn wait_for_prompt(&self, timeout: Duration) -> Result<(), String> {
+        let until = json!({ "prompt": true, "timeout_ms": timeout.as_millis() as u64 });
+        let (reply, _) = self.call("wait", until).await;
+        if reply["ended_by"] == "prompt" { Ok(()) } else { Err(reply.to_string()) }
+    }
+
+    async fn screen(&self) -> Result<String, String> {
+        let (reply, is_error) = self.call("term_read", json!({ "mode": "viewport" })).await;
+        if is_error { Err(reply.to_string()) } else { Ok(reply["text"].as_str().unwrap_or_default().to_owned()) }
+    }
+}
+
+/// Plays the bash cases of a text in sessions of a server that is driven through another one, a few at a time.
 async fn play_all(text: &str) {
     let cases: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("a case is JSON")).collect();
     let is_for_bash = |case: &Value| case["shell"].as_str().is_some_and(|shell| shell.ends_with("/bash"));
     let cases: Vec<_> = cases.into_iter().filter(is_for_bash).collect();
     assert!(!cases.is_empty(), "no cases");
-    let (pair, bridges) = (Pair::start(), Bridges::default());
+    let pair = Arc::new(Pair::start());
     let mut wrong = Vec::new();
     for group in cases.chunks(4) {
         let mut running = tokio::task::JoinSet::new();
         for case in group.iter().cloned() {
             let id = pair.session(json!({ "shell": "/bin/bash", "cols": case["cols"], "rows": case["rows"] }));
-            let told = pair.main.get(&format!("/v1/pty/sessions/{id}")).json();
-            let record = serde_json::from_value(told["session"].clone()).expect("a session");
-            let session = bridges.session(&record);
+            let session = Elsewhere { pair: Arc::clone(&pair), id };
             let played =
                 async move { play_steps(&session, &case).await.err().map(|why| format!("{}: {why}", case["name"])) };
             running.spawn(played);

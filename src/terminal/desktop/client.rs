@@ -10,13 +10,11 @@ use hyper::Request;
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 
-use super::deadline::{self, GRACE, TALK_GRACE};
 use super::line::{Failure, Lines, Raw};
-use super::told::{self, Told};
 use super::wire::{self, Look, Question};
 use crate::error::{DesktopFault, DesktopTrouble, Error, Result};
-use crate::ids::{CommandId, SessionId};
-use crate::terminal::talk::{OnTimeout, TalkRequest};
+use crate::ids::SessionId;
+use crate::terminal::deadline::{self, GRACE};
 use kpty_guard::Redactor;
 
 /// The longest body that is taken, in bytes. What it says of its own length counts for nothing.
@@ -27,8 +25,6 @@ const BUFFER_LIMIT: Duration = Duration::from_secs(10);
 const WRITE_LIMIT: Duration = Duration::from_secs(5);
 /// What a bridge may take beyond the time that it was told to take.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The longest that one question waits for the end of a command.
-pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(20);
 /// The longest that a bridge collects raw output.
 const LONGEST_READ: Duration = Duration::from_secs(5);
 /// Who leads, who is there, and whether anybody is.
@@ -79,47 +75,6 @@ impl Client {
         call.fault(DesktopTrouble::Timeout, String::new())
     }
 
-    /// Has a command run, and waits for its end. Only for bridges that know it.
-    pub(super) async fn talk(
-        &self,
-        url: &str,
-        session: &SessionId,
-        request: &TalkRequest,
-        (token, timeout): (&str, Duration),
-    ) -> Result<Told> {
-        let body = json!({
-            "session_id": session.as_str(),
-            "command": request.command,
-            "sentinel": token,
-            "timeout_ms": (timeout.as_millis() as u64).max(1),
-            "raw": request.all_raw,
-            "on_timeout": match request.on_timeout {
-                OnTimeout::Leave => "leave",
-                OnTimeout::Interrupt => "interrupt",
-            },
-        });
-        let limit = deadline::limit(timeout.saturating_add(PATIENCE), TALK_GRACE);
-        self.told(&Call { url, path: "/pty/talk", query: None, body: Some(body), limit }).await
-    }
-
-    /// What became of a command that was run before: by its number there, else by the sentinel it was run with.
-    pub(super) async fn command(
-        &self,
-        url: &str,
-        session: &SessionId,
-        (number, token): (Option<CommandId>, &str),
-        wait: Duration,
-    ) -> Result<Told> {
-        let body = json!({
-            "session_id": session.as_str(),
-            "command_id": number.map(|number| number.to_string()),
-            "sentinel": token,
-            "timeout_ms": wait.as_millis() as u64,
-        });
-        let limit = wait + PATIENCE;
-        self.told(&Call { url, path: "/pty/command", query: None, body: Some(body), limit }).await
-    }
-
     /// Raw output: what comes within this time, or all that is kept.
     pub(super) async fn read(&self, url: &str, session: &SessionId, wait: Duration) -> Result<String> {
         let wait = wait.min(LONGEST_READ);
@@ -162,28 +117,6 @@ impl Client {
             // Nobody leads.
             Err(Error::Desktop(fault)) if fault.status == Some(404) => Ok(None),
             Err(error) => Err(error),
-        }
-    }
-
-    /// What is told of a command. An error where nobody knows what became of it.
-    async fn told(&self, call: &Call<'_>) -> Result<Told> {
-        let Raw { status, body } = self.exchange(call).await?;
-        match serde_json::from_slice(&body) {
-            Ok(Value::Object(answer)) => {
-                let said = said(&answer);
-                let refused = || match is_success(status) {
-                    true => call.fault(DesktopTrouble::Refused, said.clone()),
-                    false => call.refused(status, &body),
-                };
-                told::read((status, &said), &answer, refused).map_err(|problem| match is_success(status) {
-                    true => call.fault(DesktopTrouble::NotJson, problem),
-                    false => call.refused(status, &body),
-                })
-            }
-            _ if matches!(status, 404 | 405 | 501) => Ok(Told::NoRoute),
-            _ if !is_success(status) => Err(call.refused(status, &body)),
-            Ok(_) => Err(call.fault(DesktopTrouble::NotJson, "not an object".to_owned())),
-            Err(error) => Err(call.fault(DesktopTrouble::NotJson, error.to_string())),
         }
     }
 

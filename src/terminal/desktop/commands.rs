@@ -1,9 +1,7 @@
 //! The commands that we typed into a desktop's terminal: where they began, what they printed, how they ended.
 //!
 //! Only the rendered lines tell. A command ends with its own sentinel; one that was interrupted ends when the prompt is
-//! back that stood there before. What a bridge runs that knows ends itself is kept in `commands/there.rs`.
-
-mod there;
+//! back that stood there before.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -33,8 +31,6 @@ pub(super) struct Commands {
     /// Those that have not ended, oldest first.
     open: Vec<Begun>,
     outputs: VecDeque<(CommandId, Printed)>,
-    /// Those that another kpty runs for us and that have not ended as far as we know, oldest first.
-    there: VecDeque<there::There>,
     /// What stood on the line when the last command was typed.
     prompt: Option<String>,
 }
@@ -64,10 +60,6 @@ struct Printed {
     numbers: (u64, u64),
     buffer: Buffer,
     status: Option<i32>,
-    /// Characters and lines that were left out before they reached us.
-    omitted: (usize, usize),
-    /// How long it ran, where somebody measured it.
-    took: Option<Duration>,
 }
 
 impl Begun {
@@ -100,7 +92,6 @@ impl Begun {
             is_doubtful: echo_end.is_none() && !is_followed && on_main,
             buffer: text.buffer(),
             status: end.and_then(|end| self.sentinel.status(all[end])),
-            ..Printed::default()
         }
     }
 
@@ -169,7 +160,6 @@ impl Commands {
                 self.open.push(begun);
             }
         }
-        self.settle_lost(text, last_change);
     }
 
     /// Gives up what somebody else must have ended: the prompt is back, and stands.
@@ -191,10 +181,6 @@ impl Commands {
             let printed = Printed { status: exit.status(), ..begun.printed(text) };
             self.end(begun.id, Evidence::ProcessExit, printed);
         }
-        for there in std::mem::take(&mut self.there) {
-            let printed = Printed { status: exit.status(), ..there.printed };
-            self.end(there.id, Evidence::ProcessExit, printed);
-        }
     }
 
     fn end(&mut self, id: CommandId, by: Evidence, printed: Printed) {
@@ -202,7 +188,7 @@ impl Commands {
         let Some(command) = self.log.get_mut(id) else { return };
         command.start = Some(point(printed.numbers.0));
         let edge = Edge { point: point(printed.numbers.1), line: String::new(), at: Instant::now() };
-        let after = printed.took.unwrap_or_else(|| command.since.elapsed());
+        let after = command.since.elapsed();
         self.log.end(id, End { status: printed.status, by, after, edge });
         self.outputs.push_back((id, printed));
         let size = |(_, printed): &(CommandId, Printed)| printed.lines.iter().map(|line| line.len() + 1).sum::<usize>();
@@ -229,8 +215,7 @@ impl Commands {
 
     /// The one that runs, if any does.
     pub(super) fn running(&self) -> Option<Command> {
-        let begun = self.open.last().map(|begun| begun.id);
-        begun.max(self.there.back().map(|there| there.id)).and_then(|id| self.get(id))
+        self.open.last().and_then(|begun| self.get(begun.id))
     }
 
     /// What a command printed, so far or in all.
@@ -243,7 +228,6 @@ impl Commands {
     ) -> Option<Output> {
         let begun = self.open.iter().find(|begun| begun.id == id);
         let kept = self.outputs.iter().find(|(other, _)| *other == id).map(|(_, printed)| printed.clone());
-        let kept = kept.or_else(|| self.there.iter().find(|there| there.id == id).map(|there| there.printed.clone()));
         let printed = match (begun, kept) {
             (Some(begun), _) => begun.printed(text),
             (None, Some(printed)) => printed,
@@ -254,9 +238,8 @@ impl Commands {
         };
         let mut output = cut(&redactor.redact(&printed.lines.join("\n")), max_chars);
         (output.evicted_lines, output.missing_before) = (printed.evicted, printed.evicted);
-        output.truncated |= printed.evicted > 0 || printed.omitted.0 > 0 || printed.is_doubtful;
-        output.omitted_chars += printed.omitted.0;
-        output.omitted_lines += printed.omitted.1 + printed.evicted as usize;
+        output.truncated |= printed.evicted > 0 || printed.is_doubtful;
+        output.omitted_lines += printed.evicted as usize;
         output.lines = printed.numbers;
         Some(output)
     }

@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use kpty_emulator::{Buffer, MAX_ROWS, Mode, Request, Which};
 
-use super::deadline;
 use super::text::KEY_LINES;
 use super::transcript::{MAX_LINES, Place, Tail};
 use super::wire::{Look, Question};
 use super::{Desktop, Shared, State};
 use crate::error::{DesktopTrouble, Error, Result};
 use crate::model::ExitInfo;
+use crate::terminal::deadline;
 
 /// Rows that are asked for besides the screen's.
 const MORE_ROWS: usize = 20;

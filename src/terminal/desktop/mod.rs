@@ -2,19 +2,17 @@
 //!
 //! A bridge pushes nothing, so here, and only here, is polled: while somebody waits, and slower the longer nothing
 //! happens. What was seen is kept for each session, within bounds, so that lines have numbers and deltas are exact.
+//! A bridge that is another kpty gets whole actions instead: `terminal/peer`.
 //! The other direction is [`register`]: this server's own sessions told to another kpty.
 
 mod client;
 mod commands;
-mod deadline;
-mod exact;
 mod leaders;
 mod line;
 mod look;
 pub mod register;
 mod talk;
 mod text;
-mod told;
 mod transcript;
 mod verify;
 mod wait;
@@ -35,6 +33,7 @@ use crate::ids::{CommandId, SessionId};
 use crate::model::{ExitInfo, SessionRecord};
 use crate::terminal::search::{SearchRequest, SearchResult, search};
 
+use crate::terminal::deadline;
 use crate::terminal::secret_question::is_secret_question;
 use crate::terminal::talk::{TalkRequest, TalkResult};
 use crate::terminal::wait::{WaitOutcome, WaitRequest};
@@ -105,8 +104,6 @@ struct State {
     has_typed: bool,
     /// A shell reads, as the bridge said last, where it knows.
     at_prompt: Option<bool>,
-    /// Whether the bridge knows the ends of commands, and when it said so.
-    exact: Option<(Instant, bool)>,
 }
 
 impl Bridges {
@@ -158,7 +155,6 @@ impl Desktop {
             exit: None,
             has_typed: false,
             at_prompt: None,
-            exact: None,
         };
         Self {
             shared: Arc::new(Shared {
@@ -240,12 +236,7 @@ impl Terminal for Desktop {
     }
 
     async fn view(&self, request: &Request) -> Result<View> {
-        let look = async {
-            self.look_for(request).await?;
-            self.settle_there().await;
-            Ok::<_, Error>(())
-        };
-        deadline::within(Instant::now() + LONGEST_LOOK, look).await?;
+        deadline::within(Instant::now() + LONGEST_LOOK, self.look_for(request)).await?;
         let mut state = self.lock();
         let answer = state.text.read(request, &self.shared.redactor);
         let cursor_line = state.text.main.cursor_line().filter(|_| answer.buffer == kpty_emulator::Buffer::Main);
@@ -308,7 +299,6 @@ impl Terminal for Desktop {
 
     async fn search(&self, request: SearchRequest) -> Result<SearchResult> {
         self.look_for(&Request::new(kpty_emulator::Mode::Full)).await?;
-        self.settle_there().await;
         Ok(search(self, &request))
     }
 

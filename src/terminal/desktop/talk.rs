@@ -1,21 +1,20 @@
 //! Running a command in a desktop's terminal: typed with our own sentinel, which is looked for on the rendered lines.
 //!
 //! An app's own `/pty/talk` takes the echo of what it types for the end, or waits five seconds and knows nothing. So text
-//! is typed with `/pty/write`, and the rules are those of a local shell without start-up files. Only a bridge that has
-//! proven that it knows the end is asked for it: `exact.rs`.
+//! is typed with `/pty/write`, and the rules are those of a local shell without start-up files.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use kpty_emulator::{Buffer, Mode, Request};
 
-use super::deadline::{self, TALK_GRACE};
 use super::{Desktop, State};
 use crate::error::{Busy, DesktopFault, DesktopTrouble, Error, Exited, Result, TimedOut};
 use crate::ids::{CommandId, random_hex};
 use crate::model::ExitInfo;
 use crate::terminal::Evidence;
 use crate::terminal::Terminal;
+use crate::terminal::deadline::{self, TALK_GRACE};
 use crate::terminal::executable_name;
 use crate::terminal::sentinel::{Form, Pipeline, Sentinel};
 use crate::terminal::talk::{OnTimeout, TalkRequest, TalkResult};
@@ -76,15 +75,12 @@ impl Pace {
 impl Desktop {
     /// Runs a command and waits for its end.
     pub(super) async fn run(&self, request: TalkRequest) -> Result<TalkResult> {
-        let deadline = Instant::now() + request.timeout;
+        let deadline = Instant::now() + deadline::limit(request.timeout, Duration::ZERO);
         let Ok(_turn) = tokio::time::timeout_at(deadline.into(), self.shared.turn.lock()).await else {
             return Err(self.busy("Another talk is running in this session"));
         };
         let sentinel = Sentinel::new(request.sentinel.as_deref(), &random_hex())
             .map_err(|problem| Error::invalid("sentinel", problem))?;
-        if let Some(answer) = self.run_there(&request, sentinel.token(), deadline).await {
-            return answer;
-        }
         self.ready().await?;
         let id = self.hand_over(&request, &sentinel).await?;
         match self.until_end(id, deadline).await {
@@ -189,7 +185,6 @@ impl Desktop {
     pub(super) async fn end_all(&self, exit: ExitInfo) {
         // A terminal that is gone shows nothing.
         let _ = self.look_at_end(0, None).await;
-        self.settle_there().await;
         let mut state = self.lock();
         let State { text, commands, .. } = &mut *state;
         commands.end_all(text, exit);

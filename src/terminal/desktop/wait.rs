@@ -1,7 +1,7 @@
 //! Waiting for something in a desktop's terminal: looks, slower and slower while nothing happens. What counts as come is
 //! decided by the same code as for a session of our own.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use kpty_emulator::{Answer, Request};
 
@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::ids::CommandId;
 use crate::model::ExitInfo;
 use crate::terminal::Readable;
+use crate::terminal::deadline;
 use crate::terminal::wait::{Ending, WaitOutcome, WaitRequest, Watched, ended};
 
 /// Looks that may fail one after the other.
@@ -42,7 +43,7 @@ impl Readable for Desktop {
 impl Desktop {
     pub(super) async fn wait_for(&self, request: &WaitRequest) -> Result<WaitOutcome> {
         let began = Instant::now();
-        let deadline = began + request.timeout;
+        let deadline = began + deadline::limit(request.timeout, Duration::ZERO);
         let (mut pace, mut failed) = (Pace::new(), 0);
         let looked = self.look_for_wait(request).await;
         // A terminal that is gone is not shown, and has come to its end.
@@ -53,8 +54,6 @@ impl Desktop {
             }
         }
         let mut watched = Watched::begin(self, request);
-        let mut told = std::pin::pin!(self.until_told(request.command, deadline));
-        let mut is_told = false;
         let ending = loop {
             if let Some(ending) = watched.has_come(self, request, began) {
                 break ending;
@@ -64,13 +63,7 @@ impl Desktop {
             }
             let last_change = self.lock().last_change;
             let quiet_at = request.quiet.map(|quiet| last_change.max(began) + quiet);
-            tokio::select! {
-                () = pace.pause(last_change, quiet_at.unwrap_or(deadline).min(deadline)) => {}
-                () = &mut told, if !is_told => {
-                    is_told = true;
-                    continue;
-                }
-            }
+            pace.pause(last_change, quiet_at.unwrap_or(deadline).min(deadline)).await;
             match self.look_for_wait(request).await {
                 Ok(()) => failed = 0,
                 Err(error) => {

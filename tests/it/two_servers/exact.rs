@@ -35,7 +35,7 @@ impl Pair {
 fn an_answer_has_all_that_the_other_server_knows() {
     let pair = Pair::start();
     let id = pair.session(json!({ "cols": 80, "rows": 24 }));
-    assert_eq!(pair.side.get("/health").json()["exact_talk"], true);
+    assert_eq!(pair.side.get("/health").json()["takes_actions"], true);
     let asked = json!({ "session_id": id, "command": "cd /usr && printf 'a\\033[1mb\\033[0m\\n'; (exit 9)" });
     let answer = pair.main.done("talk", asked);
     for (name, expected) in [
@@ -172,7 +172,7 @@ fn what_somebody_else_runs_there_can_be_waited_for() {
     assert!(pair.side.call("talk", slow).1, "it goes on");
     let busy = pair.fails(&id, "echo no", 500, "PTY_BUSY");
     let command = busy["details"]["command_id"].clone();
-    assert_eq!(command, "cmd_1", "numbers are ours: {busy}");
+    assert_eq!(command, "cmd_2", "numbers are those of the server that runs it: {busy}");
     assert!(busy["details"]["running_command"].as_str().is_some_and(|line| line.starts_with("read x")), "{busy}");
     pair.side.done("send_line", json!({ "session_id": id, "data": "it" }));
     let ran = pair.waits(&id, json!({ "command_id": command }), "command")["command"].clone();

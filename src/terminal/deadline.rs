@@ -1,5 +1,5 @@
-//! How long a caller waits at most. A call to a bridge has a limit of its own, and an action may need several: none of
-//! them lasts beyond what the caller was promised.
+//! The deadline of an action that asks other servers. A call to a bridge has a limit of its own, and an action may need
+//! several: none of them lasts beyond what the caller was promised.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ tokio::task_local! {
 }
 
 /// Does something for a caller that waits until then; or until the deadline around it, where that is earlier.
-pub(super) async fn within<T>(deadline: Instant, work: impl Future<Output = T>) -> T {
+pub async fn within<T>(deadline: Instant, work: impl Future<Output = T>) -> T {
     let deadline = DEADLINE.try_with(|around| deadline.min(*around)).unwrap_or(deadline);
     DEADLINE.scope(deadline, work).await
 }
