@@ -8,16 +8,14 @@ use std::collections::HashMap;
 use super::code;
 use super::commands::NAMED;
 use super::decode::{self, glob_matches};
-use super::finders;
 use super::later::MOST_FILES;
 use super::lexer::Token;
-use super::options;
 use super::shell::{self, Script, Simple, Stage};
 use super::table::*;
 use super::targets::{Cwd, Path, clean};
 use super::user_rules::UserRules;
 use super::words::{DOWNLOADED, HOME, PACKED, UNKNOWN};
-use super::wrappers::{self, Inner, is_assignment};
+use super::wrappers::{self, Inner, finders, is_assignment, options};
 use super::{Hit, Verdict};
 
 /// Wrappers around wrappers that are peeled.

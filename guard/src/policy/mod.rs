@@ -11,12 +11,10 @@ mod code;
 mod commands;
 mod complete;
 mod decode;
-mod finders;
 mod judge;
 mod later;
 #[expect(clippy::collapsible_match, reason = "closing a bracket changes the stack: no condition for an arm")]
 mod lexer;
-mod options;
 mod program;
 mod prose;
 mod shell;
