@@ -22,9 +22,7 @@ mod shells;
 mod table;
 mod targets;
 mod user_rules;
-#[expect(clippy::collapsible_match, reason = "an arm names the command, its body the arguments")]
 mod windows;
-mod windows_words;
 mod words;
 mod wrappers;
 
