@@ -83,8 +83,8 @@ pub(super) fn powershell(reader: &mut Reader<'_, '_>, call: &Call<'_>, _: &mut P
         if "file".starts_with(option) {
             return Ok(());
         }
-        let takes = |name: &&str| **name == *option || option.len() > 1 && name.starts_with(option);
-        at += usize::from(POWERSHELL_OPTIONS.iter().any(|name| takes(&name)));
+        let takes = |name: &str| name == option || option.len() > 1 && name.starts_with(option);
+        at += usize::from(POWERSHELL_OPTIONS.iter().any(|name| takes(name)));
     }
     let text = arguments.get(at..).unwrap_or_default().join(" ");
     reader.both(text.trim_matches(['"', '\'', '{', '}', '&', ' ']))
