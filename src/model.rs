@@ -3,6 +3,9 @@
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::Offset;
 use serde::{Deserialize, Serialize};
 
 /// What a session is used for and by whom. All of it is claimed by the caller, none of it proven.
@@ -172,12 +175,13 @@ impl ExitInfo {
     }
 }
 
-/// A moment in UTC: year, month, day, hour, minute, second.
+/// A moment in UTC: year, month, day, hour, minute, second. What is before 1970 counts as its beginning.
 pub fn date_and_time(time: SystemTime) -> [u64; 6] {
-    let seconds = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = civil(days as i64);
-    [year as u64, month as u64, day as u64, rest / 3600, rest / 60 % 60, rest % 60]
+    let moment = Timestamp::try_from(time.max(UNIX_EPOCH)).unwrap_or(Timestamp::MAX);
+    let date = Offset::UTC.to_datetime(moment);
+    let parts = [date.month(), date.day(), date.hour(), date.minute(), date.second()].map(|part| part.unsigned_abs());
+    let [month, day, hour, minute, second] = parts.map(u64::from);
+    [u64::from(date.year().unsigned_abs()), month, day, hour, minute, second]
 }
 
 /// The digits of a number, at least so many. Every recorded action has its time in its name, and every line of a screen its
@@ -219,90 +223,23 @@ pub fn iso_time_millis(time: SystemTime) -> String {
 
 /// The reverse of [`iso_time`]: exactly its form, and no moment before 1970.
 pub fn time_from_iso(text: &str) -> Option<SystemTime> {
-    let number = |from: usize, to: usize| text.get(from..to)?.parse::<u32>().ok().map(i64::from);
-    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
-    let seconds = number(11, 13)? * 3_600 + number(14, 16)? * 60 + number(17, 19)?;
-    let seconds = Duration::from_secs(u64::try_from(day_number(year, month, day) * 86_400 + seconds).ok()?);
-    let time = UNIX_EPOCH.checked_add(seconds)?;
-    (iso_time(time) == text).then_some(time)
+    let time = SystemTime::from(text.parse::<Timestamp>().ok()?);
+    (time >= UNIX_EPOCH && iso_time(time) == text).then_some(time)
 }
 
 /// Milliseconds since 1970 of a moment that somebody wrote as ISO-8601: a date, or date and time with or without seconds,
 /// their fraction and an offset. Without an offset it is UTC. A `+` that a query turned into a space is one again.
 pub fn millis_from_iso(text: &str) -> Option<i64> {
-    let text = text.trim();
-    let digits = |from: usize, to: usize| {
-        let digits = text.get(from..to)?;
-        digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse::<i64>().ok())?
+    let text = match text.trim().rsplit_once(' ') {
+        Some((time, offset)) if time.contains(':') => format!("{time}+{offset}"),
+        _ => text.trim().to_owned(),
     };
-    let is = |at: usize, wanted: &[u8]| text.as_bytes().get(at).is_some_and(|byte| wanted.contains(byte));
-    let (year, month, day) = (digits(0, 4)?, digits(5, 7)?, digits(8, 10)?);
-    let days = day_number(year, month, day);
-    if !is(4, b"-") || !is(7, b"-") || civil(days) != (year, month, day) {
-        return None;
-    }
-    let midnight = days * 86_400_000;
-    if text.len() == 10 {
-        return Some(midnight);
-    }
-    let (hour, minute) = (digits(11, 13)?, digits(14, 16)?);
-    if !is(10, b"Tt ") || !is(13, b":") || hour > 23 || minute > 59 {
-        return None;
-    }
-    let (mut rest, mut second, mut millis) = (text.get(16..)?, 0, 0);
-    if let Some(after) = rest.strip_prefix(':') {
-        second = digits(17, 19)?;
-        rest = after.get(2..)?;
-        if let Some(fraction) = rest.strip_prefix(['.', ',']) {
-            let length = fraction.bytes().take_while(u8::is_ascii_digit).count();
-            let thousandths: String = fraction[..length].chars().chain("000".chars()).take(3).collect();
-            millis = if length == 0 { return None } else { thousandths.parse::<i64>().ok()? };
-            rest = &fraction[length..];
-        }
-    }
-    if second > 59 {
-        return None;
-    }
-    let local = midnight + ((hour * 60 + minute) * 60 + second) * 1_000 + millis;
-    Some(local - offset_minutes(rest)? * 60_000)
-}
-
-/// The offset behind a time: nothing, `Z`, or hours and minutes with a sign.
-fn offset_minutes(text: &str) -> Option<i64> {
-    if text.is_empty() || text.eq_ignore_ascii_case("z") {
-        return Some(0);
-    }
-    let (sign, rest) = match text.split_at_checked(1)? {
-        ("+" | " ", rest) => (1, rest),
-        ("-", rest) => (-1, rest),
-        _ => return None,
+    let has_offset = text.get(10..).is_some_and(|time| time.contains(['+', '-', 'Z', 'z']));
+    let moment = match has_offset {
+        true => text.parse::<Timestamp>().ok()?,
+        false => Offset::UTC.to_timestamp(text.parse::<DateTime>().ok()?).ok()?,
     };
-    let digits = rest.replace(':', "");
-    let is_time = matches!(digits.len(), 2 | 4) && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let number = |from: usize, to: usize| digits.get(from..to).and_then(|digits| digits.parse::<i64>().ok());
-    let (hours, minutes) = (number(0, 2)?, number(2, 4).unwrap_or(0));
-    (is_time && hours < 24 && minutes < 60).then_some(sign * (hours * 60 + minutes))
-}
-
-/// The Gregorian date of a day counted from 1970-01-01. Years are counted from March, so that a leap day is the last.
-fn civil(days: i64) -> (i64, i64, i64) {
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
-}
-
-/// The reverse of [`civil`].
-fn day_number(year: i64, month: i64, day: i64) -> i64 {
-    let (year, march_month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let day_of_year = (153 * march_month + 2) / 5 + day - 1;
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+    Some(moment.as_millisecond())
 }
 
 #[cfg(test)]

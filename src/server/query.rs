@@ -1,5 +1,6 @@
-//! The query of a request. Few routes have one, so nothing more is needed to read it.
+//! Values of a request's query, and what an answer repeats of a request.
 
+use axum::extract::Query;
 use axum::http::Uri;
 
 use kpty_guard::Redactor;
@@ -22,28 +23,8 @@ pub(super) fn echo_word(word: &str) -> String {
 
 /// A value of the query, decoded; the first of several.
 pub(super) fn query_value(uri: &Uri, name: &str) -> Option<String> {
-    let pairs = uri.query()?.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    pairs.map(|(key, value)| (decoded(key), value)).find(|(key, _)| key == name).map(|(_, value)| decoded(value))
-}
-
-/// Text of a query: `+` is a space, `%` and two hex digits are a byte. What is not that stands for itself.
-fn decoded(text: &str) -> String {
-    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
-    while let [first, others @ ..] = rest {
-        let digits = others.get(..2).filter(|digits| *first == b'%' && digits.iter().all(u8::is_ascii_hexdigit));
-        let byte = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        match byte.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &others[2..];
-            }
-            None => {
-                bytes.push(if *first == b'+' { b' ' } else { *first });
-                rest = others;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(uri).ok()?;
+    pairs.into_iter().find(|(key, _)| key == name).map(|(_, value)| value)
 }
 
 #[cfg(test)]

@@ -125,7 +125,7 @@ fn merge(into: &mut Value, more: Value) {
 #[test]
 fn the_codes_are_those_of_the_fixture() {
     let listed = fs::read_to_string(repository().join("fixtures/wire/error-codes.txt")).expect("the fixture");
-    assert_eq!(listed.lines().collect::<Vec<_>>(), ErrorCode::ALL.map(ErrorCode::as_str));
+    assert_eq!(listed.lines().collect::<Vec<_>>(), ErrorCode::ALL.iter().map(|code| code.as_str()).collect::<Vec<_>>());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

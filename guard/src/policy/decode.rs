@@ -189,6 +189,7 @@ pub(super) fn output(name: &str, arguments: &[String], input: Option<&str>) -> O
         "cat" | "tee" | "sort" | "uniq" | "head" | "tail" | "less" | "more" | "pv" | "nl" | "stdbuf" | "unbuffer" => {
             input.map(str::to_owned)
         }
+        "yes" => Some(operands().cloned().collect::<Vec<_>>().join(" ") + "\n"),
         "ls" if operands().next().is_some() => Some(operands().cloned().collect::<Vec<_>>().join("\n")),
         "tac" => input.map(|text| text.lines().rev().collect::<Vec<_>>().join("\n")),
         "rev" => {

@@ -11,12 +11,10 @@ mod code;
 mod commands;
 mod complete;
 mod decode;
-mod finders;
 mod judge;
 mod later;
 #[expect(clippy::collapsible_match, reason = "closing a bracket changes the stack: no condition for an arm")]
 mod lexer;
-mod options;
 mod program;
 mod prose;
 mod shell;
@@ -24,9 +22,7 @@ mod shells;
 mod table;
 mod targets;
 mod user_rules;
-#[expect(clippy::collapsible_match, reason = "an arm names the command, its body the arguments")]
 mod windows;
-mod windows_words;
 mod words;
 mod wrappers;
 

@@ -5,6 +5,7 @@
 use super::Verdict;
 use super::decode::{self, base64};
 use super::judge::{Flow, Judge, Value, Violation};
+use super::later::cron_commands;
 use super::table::DOWNLOAD_RUN;
 use super::targets::{Cwd, clean};
 use super::words::{HOME, UNKNOWN};
@@ -66,6 +67,15 @@ impl Judge<'_> {
                 self.set(&arguments[1].clone(), vec![text]);
                 Ok(Some(silent))
             }
+            "hash" => {
+                // `hash -p /bin/rm x` gives the program another name.
+                if let [option, program, name, ..] = arguments
+                    && option == "-p"
+                {
+                    self.aliases.insert(name.clone(), program.clone());
+                }
+                Ok(Some(silent))
+            }
             "alias" => {
                 for (name, text) in arguments.iter().filter_map(|argument| argument.split_once('=')).take(16) {
                     self.aliases.insert(name.to_owned(), text.to_owned());
@@ -90,13 +100,7 @@ impl Judge<'_> {
             }
             "at" | "batch" | "crontab" => {
                 let Some(text) = &input.text else { return Ok(Some(silent)) };
-                // The fields of a time come before the command of a line.
-                let lines = text.lines().map(|line| match name {
-                    "crontab" if line.starts_with('@') => line.split_once(' ').map_or("", |(_, rest)| rest),
-                    "crontab" => line.splitn(6, [' ', '\t']).nth(5).unwrap_or(""),
-                    _ => line,
-                });
-                let text = lines.collect::<Vec<_>>().join("\n");
+                let text = if name == "crontab" { cron_commands(text, 5) } else { text.clone() };
                 self.inside(vec![Inner::Script(text)], &Flow::default()).map(Some)
             }
             _ => Ok(None),
@@ -151,7 +155,9 @@ impl Judge<'_> {
             let takes = !option.starts_with("--") && option.ends_with('o');
             rest = more.get(usize::from(takes)..).unwrap_or_default();
         }
-        let file = rest.iter().find(|argument| !argument.starts_with('-'));
+        // With -s all operands are arguments of what is read.
+        let reads_input = arguments[..arguments.len() - rest.len()].iter().any(|option| is_letter(option, 's'));
+        let file = rest.iter().find(|argument| !argument.starts_with('-')).filter(|_| !reads_input);
         let text = match file {
             Some(file) if is_input(file) => input.text.clone(),
             Some(file) => self.file(file),
@@ -174,7 +180,14 @@ impl Judge<'_> {
     }
 }
 
+/// A short option with this letter.
+fn is_letter(option: &str, letter: char) -> bool {
+    option.starts_with('-') && !option.starts_with("--") && option.contains(letter)
+}
+
 /// Names under which a command reads its own input.
 pub(super) fn is_input(file: &str) -> bool {
-    matches!(file, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
+    let descriptor = file.strip_prefix("/dev/fd/").or_else(|| file.strip_prefix("/proc/self/fd/"));
+    // Which descriptor a text was redirected to is not kept: any of one digit may be it.
+    matches!(file, "-" | "/dev/stdin") || descriptor.is_some_and(|number| matches!(number.as_bytes(), [b'0'..=b'9']))
 }

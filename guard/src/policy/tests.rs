@@ -35,6 +35,11 @@ fn spelled(line: &str) -> String {
     text
 }
 
+/// All lines of both fixtures as they are typed.
+pub(super) fn fixture_lines() -> Vec<String> {
+    [lines(BLOCK), lines(ALLOW)].concat().into_iter().map(|(_, line)| edited(&line)).collect()
+}
+
 /// What a policy says of a line as it is typed.
 fn verdict(policy: &Policy, line: &str) -> Option<Refusal> {
     policy.judge(&edited(line)).err()

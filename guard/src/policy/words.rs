@@ -292,6 +292,8 @@ impl Judge<'_> {
             return Ok(values);
         }
         if is_unknown || values.iter().any(|value| value.contains(HOME)) {
+            // What is substituted into the operation runs all the same.
+            self.quoted_or_plain(operation)?;
             // A part taken off a home or of something unknown; removal of nothing that is there leaves it whole.
             let keeps = operation.starts_with(['%', '#']) && !operation.contains(['*', '?', '[']);
             return Ok(if keeps { values } else { vec![UNKNOWN.to_string()] });

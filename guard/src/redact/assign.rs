@@ -98,7 +98,10 @@ pub(super) fn find(scan: &mut Scan<'_>, hit: Range<usize>) {
         return scan.hide(value.range, scan.mask());
     }
     let is_short_word = start + 4 >= end && form == Form::Colon && !value.is_quoted && name.group == Group::Password;
-    if is_short_word || !hides(name, form, &value, text) {
+    if is_short_word
+        || is_working_directory(&text[start..end], &text[value.range.clone()])
+        || !hides(name, form, &value, text)
+    {
         return;
     }
     // `--secret id=name,src=file` of container builders names a file.
@@ -393,6 +396,11 @@ fn ends_here(rest: &[u8]) -> bool {
         Some(b'\t' | b'\r' | b'\n' | b'"' | b'\'' | b'&' | b'$') => name == 0,
         _ => false,
     }
+}
+
+/// `PWD=/srv/a%b`: shells keep the working directory under a name that others use for a password.
+fn is_working_directory(name: &[u8], value: &[u8]) -> bool {
+    matches!(name, b"PWD" | b"OLDPWD") && value.starts_with(b"/")
 }
 
 /// Weighs name, form and value.

@@ -547,6 +547,8 @@ static PLACES: &[Rule] = &[
             "monkey=a1b2c3d4e5f6",
             "author=a1b2c3d4e5f6",
             "PWD=/srv/project",
+            "PWD=/srv/a+b%20c/d@e",
+            "export OLDPWD=/srv/x#1%2",
             "password=$PASSWORD",
             "key fingerprint is SHA256:{b43}",
             "restore-key: cargo-{h40}",

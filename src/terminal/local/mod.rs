@@ -224,8 +224,8 @@ impl Session {
         self.shared.count_memory();
         memory::release_soon();
         self.shared.publish(false);
-        let problem = |error: std::io::Error| Error::Resize { session: self.id().clone(), problem: error.to_string() };
-        self.shared.control.resize(size).map_err(problem)
+        let failed = |cause| Error::Resize { session: self.id().clone(), cause };
+        self.shared.control.resize(size).map_err(failed)
     }
 
     /// Reads rendered text, secrets masked before anything is cut.

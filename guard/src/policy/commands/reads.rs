@@ -24,8 +24,8 @@ enum Reads {
     CopiesBehind(&'static str, &'static [&'static str]),
     /// The operands behind the first, which is a pattern or a program, unless an option gives that.
     BehindPattern,
-    /// All, where it goes through its files line by line.
-    LineByLine,
+    /// All, where one of these options is given.
+    With(&'static [&'static str]),
     /// All, unless the first argument lists an archive.
     Packs,
 }
@@ -61,7 +61,9 @@ static READERS: &[Reader] = &[
     reader("sed awk gawk mawk ag jq yq findstr select-string sls", Reads::BehindPattern, &[]),
     // A file that is only counted, or only named, is not shown.
     reader("grep egrep fgrep rg", Reads::BehindPattern, &["-q", "-c", "-l", "-L"]),
-    reader("perl ruby", Reads::LineByLine, &[]),
+    // These go through their files line by line.
+    reader("perl ruby", Reads::With(&["-ne", "-pe", "-n", "-p"]), &[]),
+    reader("git", Reads::With(&["--no-index"]), &[]),
 ];
 
 /// The rule for the first secret that the call shows or copies.
@@ -89,7 +91,7 @@ impl Reader {
             Reads::CopiesBehind(letters, names) => Some(after_options(all, letters, names)),
             Reads::BehindPattern if call.has(&["-e", "-f"]) => Some(all),
             Reads::BehindPattern => after_options(all, "ABCmF", &["context"]).get(1..),
-            Reads::LineByLine => call.has(&["-ne", "-pe", "-n", "-p"]).then_some(all),
+            Reads::With(options) => call.has(options).then_some(all),
             Reads::Packs => (!all.first().is_some_and(|a| a.trim_start_matches('-').starts_with('t'))).then_some(all),
         }
     }

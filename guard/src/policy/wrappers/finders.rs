@@ -2,12 +2,12 @@
 //!
 //! What they find is not known here; it becomes a path below where they look, narrow if they are told what to look for.
 
-use super::targets::is_everything;
-use super::words::UNKNOWN;
-use super::wrappers::Inner;
+use super::super::targets::is_everything;
+use super::super::words::UNKNOWN;
+use super::Inner;
 
 /// What `fd` does to what it finds: a pattern, where it looks, and the command behind an option.
-pub(super) fn fd(arguments: &[String]) -> Vec<Inner> {
+pub(in super::super) fn fd(arguments: &[String]) -> Vec<Inner> {
     let is_run = |word: &String| matches!(word.as_str(), "-x" | "-X" | "--exec" | "--exec-batch");
     let Some(at) = arguments.iter().position(is_run) else { return Vec::new() };
     let options = &arguments[..at];
@@ -43,7 +43,7 @@ pub(super) fn fd(arguments: &[String]) -> Vec<Inner> {
 }
 
 /// What `find` does to what it finds.
-pub(super) fn find(arguments: &[String]) -> (Vec<Inner>, String) {
+pub(in super::super) fn find(arguments: &[String]) -> (Vec<Inner>, String) {
     let starts = arguments
         .iter()
         .position(|a| a.starts_with('-') && !matches!(a.as_str(), "-L" | "-H" | "-P") || a == "(" || a == "!");

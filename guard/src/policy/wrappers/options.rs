@@ -2,10 +2,10 @@
 //!
 //! Unlike a wrapper, the command itself is judged as well. Owns which option of which program is a command.
 
-use super::wrappers::Inner;
+use super::Inner;
 
 /// Programs, and their options whose value is run. A value follows as a word of its own or behind an equals sign.
-const OPTIONS: [(&[&str], &[&str]); 9] = [
+const OPTIONS: &[(&[&str], &[&str])] = &[
     (&["tar", "gtar", "bsdtar"], &["--to-command", "--use-compress-program", "-I", "--info-script", "-F"]),
     (&["zip"], &["-TT", "--unzip-command"]),
     (&["rsync"], &["-e", "--rsh", "--rsync-path"]),
@@ -15,6 +15,10 @@ const OPTIONS: [(&[&str], &[&str]); 9] = [
     (&["tcpdump"], &["-z"]),
     (&["scp", "sftp"], &["-S"]),
     (&["git"], &["--upload-pack", "--receive-pack", "--extcmd"]),
+    (&["gcloud"], &["--command"]),
+    (&["fzf", "sk"], &["--preview"]),
+    (&["complete", "compgen"], &["-C"]),
+    (&["bpftrace"], &["-c"]),
 ];
 
 /// Settings of programs whose value is run: what stands before the equals sign, at the beginning or after `-o`.
@@ -31,7 +35,7 @@ const SETTINGS: [&str; 9] = [
 ];
 
 /// What the options of a command run.
-pub(super) fn commands(name: &str, arguments: &[String], input: Option<&str>) -> Vec<Inner> {
+pub(in super::super) fn commands(name: &str, arguments: &[String], input: Option<&str>) -> Vec<Inner> {
     let script = |text: &str| Inner::Script(text.to_owned());
     let mut found = Vec::new();
     if let Some((_, options)) = OPTIONS.iter().find(|(names, _)| names.contains(&name)) {
@@ -56,12 +60,27 @@ pub(super) fn commands(name: &str, arguments: &[String], input: Option<&str>) ->
             let pairs = arguments.windows(2).filter(|pair| pair[0].starts_with("alias."));
             found.extend(pairs.filter_map(|pair| pair[1].strip_prefix('!')).map(script));
         }
+        "gdb" | "cgdb" => found.extend(behind(arguments, "--args")),
+        "lldb" => found.extend(behind(arguments, "--")),
+        "fzf" | "sk" => found.extend(arguments.iter().flat_map(|words| actions(words))),
         "bind" => found.extend(bindings(arguments)),
         "make" | "gmake" => found.extend(recipes(arguments, input)),
         "sed" | "gsed" => found.extend(arguments.iter().flat_map(|script| edits(script))),
         _ => {}
     }
     found
+}
+
+/// The command behind a word.
+fn behind(arguments: &[String], mark: &str) -> Option<Inner> {
+    let at = arguments.iter().position(|word| word == mark)?;
+    Some(Inner::Vector(arguments[at + 1..].to_vec()))
+}
+
+/// What a binding of `fzf` runs: `enter:execute(command)`.
+fn actions(binding: &str) -> Vec<Inner> {
+    let texts = binding.split("execute").skip(1).filter_map(|rest| rest.split_once('(')).map(|(_, rest)| rest);
+    texts.map(|text| Inner::Script(text.split(')').next().unwrap_or("").to_owned())).collect()
 }
 
 /// What a key of readline runs by itself: a command (`-x`), or typed text with an Enter in it.

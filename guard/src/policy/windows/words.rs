@@ -1,6 +1,6 @@
 //! Words and paths of `cmd` and PowerShell: where a command ends, what a caret hides, which folder is which.
 
-use super::targets::is_everything;
+use super::super::targets::is_everything;
 
 /// A command with what was piped into it.
 #[derive(Debug, Default)]
