@@ -3,7 +3,8 @@
 //!
 //! The only module that names `alacritty_terminal`. `machine` holds the state, `csi`, `osc` and `sgr` give
 //! sequences their meaning, `setting` reports settings, `print`, `cluster`, `edit`, `margins`, `rectangle`, `saved` and `resize` do the work where `Term` is slow or
-//! wrong, `drain` moves finished lines into the history, `cells` reads cells.
+//! wrong, `work` bounds what all of them
+//! may cost, `drain` moves finished lines into the history, `cells` reads cells.
 
 mod cells;
 mod cluster;
@@ -21,6 +22,7 @@ mod resize;
 mod saved;
 mod setting;
 mod sgr;
+mod work;
 
 use std::time::Duration;
 
@@ -62,9 +64,11 @@ impl Alacritty {
     fn show_held(&mut self) {
         if let Some(held) = self.held.take() {
             self.machine.showing_sync = true;
+            self.machine.work.show_held(true);
             let bytes = held.into_bytes();
             self.parser.advance(&mut self.machine, &bytes);
             self.machine.showing_sync = false;
+            self.machine.work.show_held(false);
         }
     }
 

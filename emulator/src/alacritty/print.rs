@@ -20,6 +20,9 @@ pub(super) const MARKS_LIMIT: usize = 16;
 impl Machine {
     /// A run of printable ASCII.
     pub(super) fn print_ascii(&mut self, run: &[u8]) {
+        if self.has_mode(TermMode::INSERT) && self.insert_ascii(run) {
+            return;
+        }
         if self.has_mode(TermMode::INSERT) || self.term.grid().cursor.charsets[self.charset] != StandardCharset::Ascii {
             run.iter().for_each(|&byte| self.print(char::from(byte)));
             return;
@@ -43,6 +46,19 @@ impl Machine {
             run = rest;
         }
         self.repeatable = last.map(|c| (c, self.cursor().point));
+    }
+
+    /// Insert mode: a run that fits what is left of the row moves the rest of it once. False where it does not.
+    fn insert_ascii(&mut self, run: &[u8]) -> bool {
+        let limit = self.line_end();
+        let is_plain = self.term.grid().cursor.charsets[self.charset] == StandardCharset::Ascii;
+        if !is_plain || self.cursor().input_needs_wrap || self.col() + run.len() >= limit {
+            return false;
+        }
+        self.insert_cells(self.row(), self.col(), run.len());
+        self.write_ascii(run, limit);
+        self.repeatable = run.last().map(|&byte| (char::from(byte), self.cursor().point));
+        true
     }
 
     /// Writes a run that fits the row up to a column.
