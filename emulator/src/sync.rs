@@ -7,8 +7,7 @@ use std::time::Duration;
 
 /// An update open for longer is shown as far as it came.
 pub(crate) const SYNC_TIMEOUT: Duration = Duration::from_millis(150);
-/// An update with more bytes is shown as far as it came. All of it is shown in one go, so this bounds how long that
-/// takes; a frame of 200 × 60 cells in ever new colours has about this many.
+/// An update with more bytes is shown as far as it came; a frame of 200 × 60 cells in ever new colours has about this many.
 pub(crate) const SYNC_LIMIT: usize = 256 << 10;
 /// What every end of an update begins with.
 const END_PREFIX: &[u8] = b"\x1b[?";
