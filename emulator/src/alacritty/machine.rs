@@ -83,6 +83,8 @@ pub(super) struct Machine {
     pub(super) work: Work,
     /// How far the live rows of the main screen are written.
     pub(super) occupancy: Occupancy,
+    /// Combining marks that cells got since rows with marks were given up last.
+    pub(super) marks: usize,
     /// Bells rung so far.
     pub(super) bells: u64,
     /// The alternate screen as mode 47 left it.
@@ -145,6 +147,7 @@ impl Machine {
             drained_rows: 0,
             work: Work::default(),
             occupancy: Occupancy::unknown(size.rows().into(), size.rows().into(), size.cols().into()),
+            marks: 0,
             bells: 0,
             set_aside: None,
         }

@@ -61,6 +61,8 @@ struct Shown {
     at: usize,
 }
 
+/// What a combining mark takes at most, with the memory that a cell needs for its first one.
+const MARK_BYTES: usize = 176;
 /// Bytes of an update times rows of the screen that are shown in one go; the rest with the next bytes that come, or with a
 /// tick. Some sequences of few bytes touch every row.
 const SHOWN_AT_ONCE: usize = 256 << 10;
@@ -322,6 +324,7 @@ impl Engine for Alacritty {
     fn heap_bytes(&self) -> usize {
         let updates =
             self.held.as_ref().map_or(0, Held::heap_bytes) + self.shown.bytes.capacity() + self.behind.capacity();
-        self.parser.heap_bytes() + self.machine.history.heap_bytes() + updates
+        let cells = self.machine.links.heap_bytes() + self.machine.marks * MARK_BYTES;
+        self.parser.heap_bytes() + self.machine.history.heap_bytes() + updates + cells
     }
 }

@@ -14,6 +14,8 @@ use unicode_width::UnicodeWidthChar;
 use super::machine::Machine;
 use crate::screen::Buffer;
 
+/// Combining marks after which rows above the screen are finished: a few megabytes.
+const MOST_MARKS: usize = 16 << 10;
 /// Combining marks on one cell; more are dropped.
 pub(super) const MARKS_LIMIT: usize = 16;
 
@@ -240,8 +242,23 @@ impl Machine {
         let cell = &mut cells[Column(col)];
         if cell.zerowidth().map_or(0, <[char]>::len) < MARKS_LIMIT {
             cell.push_zerowidth(mark);
+            self.note_written(row, col + 1);
+            self.note_mark();
         }
-        self.note_written(row, col + 1);
+    }
+
+    /// A cell got a combining mark: much memory for a few bytes. After many of them the rows above the screen become
+    /// finished lines, where a mark is text.
+    pub(super) fn note_mark(&mut self) {
+        self.marks += 1;
+        if self.marks >= MOST_MARKS {
+            self.marks = 0;
+            if self.buffer() == Buffer::Main {
+                self.drain(1);
+            }
+            // The engine keeps rows for later, with the marks in them.
+            self.term.grid_mut().truncate();
+        }
     }
 
     /// Marks the row as going on and moves to the start of the next one.

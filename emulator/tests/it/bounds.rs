@@ -1,6 +1,6 @@
 //! No input grows memory past the stated bounds.
 
-use kpty_emulator::{Limits, Mode, Request, Size};
+use kpty_emulator::{Limits, Memory, Mode, Request, Size};
 
 use crate::support::{fed, feed, limited, rows, terminal};
 
@@ -100,6 +100,19 @@ fn titles_are_bounded() {
 fn combining_marks_are_bounded() {
     let emulator = fed(10, 2, format!("a{}", "\u{301}".repeat(100_000)));
     assert_eq!(emulator.screen().rows[0].cells[0].marks.len(), 16);
+}
+
+#[test]
+fn combining_marks_on_many_rows_are_bounded() {
+    let mut emulator = terminal(120, 30);
+    for number in 0..20_000 {
+        feed(&mut emulator, format!("{number:>8} {}\r\n", "e\u{301}".repeat(50)));
+    }
+    let answer = emulator.read(&Request { max_lines: Some(2), ..Request::new(Mode::Tail) }, None);
+    let line = |number: usize| format!("{number:>8} {}", "e\u{301}".repeat(50));
+    assert_eq!(answer.lines().collect::<Vec<_>>(), [line(19_998), line(19_999)]);
+    let Memory { history, total } = emulator.memory();
+    assert!(total - history < 8 << 20, "{} bytes besides {history} of history", total - history);
 }
 
 #[test]
