@@ -260,7 +260,7 @@ impl Driver {
             let mut terminal = self.shared.lock();
             let Ingested { replies, news } = take(&mut terminal, &self.control);
             self.slice = slice_of(terminal.emulator.size());
-            let has_replies = !replies.is_empty();
+            let has_replies = !replies.is_empty() && self.takes_answers();
             if has_replies {
                 self.shared.outbox().answer(replies);
             }
@@ -271,6 +271,11 @@ impl Driver {
         }
         self.shared.publish(news);
         news
+    }
+
+    /// The program has read most of the answers to what it asked before.
+    fn takes_answers(&self) -> bool {
+        self.shared.outbox().takes_answers(self.control.unread().unwrap_or(0))
     }
 
     /// Writes as much as there is room for.
