@@ -10,6 +10,10 @@ use crate::history::LinkNumber;
 
 /// Links kept.
 pub(crate) const LINKS_LIMIT: usize = 5_000;
+/// Bytes of all addresses together.
+pub(crate) const LINKS_BYTES: usize = 1 << 20;
+/// What an address takes besides its bytes: two entries and two counters.
+const LINK_OVERHEAD: usize = 96;
 /// Longest address, in bytes. A longer one is no link.
 pub(crate) const URI_LIMIT: usize = 2_048;
 
@@ -20,11 +24,13 @@ pub(crate) struct Links {
     kept: VecDeque<Arc<str>>,
     first: LinkNumber,
     numbers: HashMap<Arc<str>, LinkNumber>,
+    /// Bytes of the addresses.
+    bytes: usize,
 }
 
 impl Default for Links {
     fn default() -> Self {
-        Self { kept: VecDeque::new(), first: 1, numbers: HashMap::new() }
+        Self { kept: VecDeque::new(), first: 1, numbers: HashMap::new(), bytes: 0 }
     }
 }
 
@@ -37,17 +43,23 @@ impl Links {
         if let Some(&number) = self.numbers.get(uri) {
             return Some(number);
         }
-        if self.kept.len() == LINKS_LIMIT
+        while (self.kept.len() == LINKS_LIMIT || self.bytes + uri.len() > LINKS_BYTES)
             && let Some(oldest) = self.kept.pop_front()
         {
+            self.bytes -= oldest.len();
             self.numbers.remove(&oldest);
             self.first = self.first.wrapping_add(1).max(1);
         }
+        self.bytes += uri.len();
         let uri: Arc<str> = uri.into();
         let number = self.first.wrapping_add(self.kept.len() as LinkNumber);
         self.kept.push_back(uri.clone());
         self.numbers.insert(uri, number);
         Some(number)
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.bytes + self.kept.len() * LINK_OVERHEAD
     }
 
     /// The address of a number, if it is still kept.
@@ -74,6 +86,19 @@ mod tests {
         assert_eq!(first.and_then(|number| links.uri(number)), None);
         let last = links.number("https://a.example/5000");
         assert_eq!(last.and_then(|number| links.uri(number)).as_deref(), Some("https://a.example/5000"));
+    }
+
+    #[test]
+    fn long_addresses_are_bounded_together() {
+        let mut links = Links::default();
+        let first = links.number("https://a.example/");
+        for index in 0..2_000 {
+            assert!(links.number(&format!("{index:02048}")).is_some());
+        }
+        assert_eq!(links.kept.len(), LINKS_BYTES / URI_LIMIT);
+        assert_eq!((links.numbers.len(), links.bytes), (links.kept.len(), LINKS_BYTES));
+        assert_eq!(first.and_then(|number| links.uri(number)), None);
+        assert!(links.heap_bytes() < 2 * LINKS_BYTES);
     }
 
     #[test]

@@ -7,13 +7,15 @@ use std::time::Duration;
 
 /// An update open for longer is shown as far as it came.
 pub(crate) const SYNC_TIMEOUT: Duration = Duration::from_millis(150);
-/// An update with more bytes is shown as far as it came. All of it is shown in one go, so this bounds how long that
-/// takes; a frame of 200 × 60 cells in ever new colours has about this many.
+/// An update with more bytes is shown as far as it came; a frame of 200 × 60 cells in ever new colours has about this many.
 pub(crate) const SYNC_LIMIT: usize = 256 << 10;
 /// What every end of an update begins with.
 const END_PREFIX: &[u8] = b"\x1b[?";
 /// Longest rest of it that is understood: it may share the sequence with other modes.
 const END_REST: usize = 64;
+
+/// Bytes taken between two looks for the end.
+const STEP: usize = 512;
 
 /// The bytes of an open update.
 #[derive(Debug)]
@@ -42,13 +44,17 @@ impl Held {
 
     /// Takes bytes up to the end of the update or to the bound.
     pub(crate) fn offer(&mut self, bytes: &[u8]) -> Hold {
-        let before = self.bytes.len();
-        let room = SYNC_LIMIT - before;
-        self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
-        if let Some(end) = find_end(&self.bytes, before.saturating_sub(END_PREFIX.len() + END_REST)) {
-            self.bytes.truncate(end);
-            // What was held before did not contain the end, so it lies in the new bytes.
-            return Hold::Complete(end - before);
+        let begin = self.bytes.len();
+        let room = bytes.len().min(SYNC_LIMIT - begin);
+        // Steps, because most updates end long before what came with them does.
+        for step in bytes[..room].chunks(STEP) {
+            let before = self.bytes.len();
+            self.bytes.extend_from_slice(step);
+            if let Some(end) = find_end(&self.bytes, before.saturating_sub(END_PREFIX.len() + END_REST)) {
+                self.bytes.truncate(end);
+                // What was held before did not contain the end, so it lies in the new bytes.
+                return Hold::Complete(end - begin);
+            }
         }
         if self.bytes.len() == SYNC_LIMIT { Hold::Complete(room) } else { Hold::Open }
     }

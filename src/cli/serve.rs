@@ -17,6 +17,8 @@ use crate::terminal::local;
 use crate::terminal::local::pty;
 use crate::tools::Tools;
 
+/// How a server exits that was asked to end twice: as if the signal had ended it.
+const ENDED_AT_ONCE: i32 = 128 + 15;
 /// How long threads that are still busy are waited for at the end.
 const LAST_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -117,6 +119,10 @@ async fn serve(config: Config, settings: &ServerSettings) -> Result<(), Error> {
     });
     let reload = server.reloader();
     tokio::spawn(hang_ups(Box::new(reload)));
+    let stop = async {
+        stop.await;
+        end_at_once_when_asked_again();
+    };
     server.run(Tools::new(config), stop).await
 }
 
@@ -161,6 +167,16 @@ pub(super) fn end_signal() -> io::Result<impl Future<Output = ()>> {
 #[cfg(windows)]
 pub(super) fn end_signal() -> io::Result<impl Future<Output = ()>> {
     stop_signal()
+}
+
+/// Whoever asks again while the server ends does not want to wait for its sessions; the system hangs them up.
+fn end_at_once_when_asked_again() {
+    tokio::spawn(async {
+        if let Ok(again) = stop_signal() {
+            again.await;
+            std::process::exit(ENDED_AT_ONCE);
+        }
+    });
 }
 
 /// Comes when the server is asked to end.

@@ -36,6 +36,10 @@ use crate::error::{Error, Result};
 use crate::ids::SessionId;
 use crate::terminal::local::{Budget, KillReport, NewSession, Session, kill_all, kill_now};
 
+/// Sessions that were killed and stay readable; the oldest of more are forgotten.
+pub const MOST_KILLED: usize = 32;
+/// Sessions that ended by themselves and stay readable.
+const MOST_ENDED: usize = 256;
 /// How long the end of all sessions may take; the steps of a kill take 3 s at most.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_millis(3_100);
 
@@ -104,6 +108,25 @@ struct Table {
     events: Events,
 }
 
+impl Table {
+    /// Forgets the oldest of the dead beyond their number.
+    fn forget_surplus_dead(&mut self) {
+        for (killed, most) in [(true, MOST_KILLED), (false, MOST_ENDED)] {
+            let is_one = |entry: &&Entry| !entry.is_alive && entry.is_wanted_dead == killed;
+            let dead = self.entries.values().filter(is_one);
+            let mut dead: Vec<_> = dead.map(|entry| (entry.session.dead_for(), entry.session.id().clone())).collect();
+            let surplus = dead.len().saturating_sub(most);
+            dead.sort_by_key(|(dead_for, _)| std::cmp::Reverse(*dead_for));
+            for (_, id) in dead.into_iter().take(surplus) {
+                if let Some(entry) = self.entries.remove(&id) {
+                    // It holds the session until the end of its retention.
+                    entry.reaper.abort();
+                }
+            }
+        }
+    }
+}
+
 struct Entry {
     session: Session,
     /// What kind of program it is.
@@ -112,8 +135,8 @@ struct Entry {
     is_wanted_dead: bool,
     order: u64,
     is_alive: bool,
-    /// Waits for its end, and for the end of its remembrance.
-    undertaker: AbortHandle,
+    /// Reaps the session after its retention period.
+    reaper: AbortHandle,
 }
 
 impl Shared {
@@ -148,6 +171,7 @@ impl Shared {
         };
         table.taken -= 1;
         self.note(&mut table, "session_killed", id.as_str(), json!({ "reason": reason }));
+        table.forget_surplus_dead();
         drop(table);
         self.tell();
     }
@@ -215,14 +239,14 @@ impl Registry {
             let mut table = self.shared.lock();
             if !table.closed {
                 table.made += 1;
-                let undertaker = tokio::spawn(bury(Arc::downgrade(&self.shared), session.clone())).abort_handle();
+                let reaper = tokio::spawn(reap(Arc::downgrade(&self.shared), session.clone())).abort_handle();
                 let entry = Entry {
                     session: session.clone(),
                     cli_type,
                     is_wanted_dead: false,
                     order: table.made,
                     is_alive: true,
-                    undertaker,
+                    reaper,
                 };
                 self.shared.note(&mut table, "session_created", session.id().as_str(), details);
                 table.entries.insert(session.id().clone(), entry);
@@ -276,7 +300,7 @@ impl Registry {
     pub fn remove(&self, id: &SessionId) {
         let mut table = self.shared.lock();
         if let Some(entry) = table.entries.remove(id) {
-            entry.undertaker.abort();
+            entry.reaper.abort();
             table.taken -= usize::from(entry.is_alive);
         }
         drop(table);
@@ -296,7 +320,7 @@ impl Registry {
 }
 
 /// Waits until a session has ended and has been dead long enough.
-async fn bury(shared: Weak<Shared>, session: Session) {
+async fn reap(shared: Weak<Shared>, session: Session) {
     session.ended().await;
     let Some(keep_dead) = shared.upgrade().map(|shared| {
         shared.on_death(session.id());

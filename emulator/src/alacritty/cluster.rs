@@ -45,6 +45,7 @@ impl Machine {
             if is_narrow && cluster.width() > 1 {
                 self.widen(at);
             }
+            self.note_mark();
         }
         true
     }

@@ -12,6 +12,8 @@ use crate::keyboard::Apply;
 use crate::parser::Sequence;
 use crate::reply;
 
+/// What a column that REP prints costs, in cells: it also moves lines into the history.
+const REPEAT_COST: usize = 2;
 /// Characters that REP prints at a time.
 const REPEAT_RUN: usize = 256;
 
@@ -126,10 +128,12 @@ impl Machine {
     }
 
     /// REP: the character must come directly before; `Term` repeats whatever was printed last. More than fills the screen
-    /// is not repeated: eight bytes could ask for 65,535 characters again and again.
+    /// is not repeated, and no more than the budget allows: eight bytes could ask for 65,535 characters again and again.
     fn repeat(&mut self, repeatable: Option<(char, Point)>, count: usize) {
         if let Some((c, _)) = repeatable {
-            let mut left = count.min(self.cols() * self.rows());
+            let columns = if c.is_ascii() { 1 } else { 2 };
+            let most = self.cols() * self.rows() / columns;
+            let mut left = self.work.take_up_to(count.min(most.max(1)), REPEAT_COST * columns);
             while left > 0 {
                 let now = left.min(REPEAT_RUN);
                 match u8::try_from(c).ok().filter(u8::is_ascii) {

@@ -7,6 +7,7 @@
 use alacritty_terminal::grid::{Dimensions, Grid, Row};
 use alacritty_terminal::index::Line;
 use alacritty_terminal::term::cell::Cell;
+use alacritty_terminal::vte::ansi::{Color, NamedColor};
 
 use super::cells;
 use super::machine::{ENGINE_ROWS, Machine};
@@ -92,16 +93,14 @@ impl Machine {
         self.begin_epoch();
     }
 
-    /// RIS: every line is gone, and counted, the screen's too.
-    pub(super) fn forget_everything(&mut self) {
-        self.look_at_main();
+    /// RIS: every line is gone, and counted, the screen's too. The main screen is shown.
+    pub(super) fn forget_lines(&mut self) {
         let grid = self.term.grid();
-        let has_text = |row: &usize| cells::has_text(row_at(grid, *row));
+        let has_text = |row: &usize| self.written(*row) > 0 && cells::has_text(row_at(grid, *row));
         let above = grid.history_size();
         let rows = (above..grid.total_lines()).rev().find(has_text).map_or(above, |row| row + 1);
         let (lines, open) = self.count_lines(rows);
         self.history.clear(self.history.next() + lines + u64::from(open));
-        self.back_to_active();
         self.begin_epoch();
     }
 
@@ -125,6 +124,7 @@ impl Machine {
     pub(super) fn drain_everything(&mut self) {
         self.look_at_main();
         self.drain(1);
+        self.spare_alternate = None;
         self.term.grid_mut().truncate();
         self.back_to_active();
         self.term.grid_mut().truncate();
@@ -142,6 +142,16 @@ impl Machine {
         match self.buffer() {
             Buffer::Main => self.occupancy.written(row),
             Buffer::Alternate => self.cols(),
+        }
+    }
+
+    /// Rows of the screen were erased on the background of the cursor.
+    pub(super) fn note_erased_rows(&mut self, rows: std::ops::Range<usize>) {
+        let is_default = self.term.grid().cursor.template.bg == Color::Named(NamedColor::Background);
+        match self.buffer() {
+            Buffer::Main if is_default => self.occupancy.blank(rows),
+            Buffer::Main => self.occupancy.forget(rows),
+            Buffer::Alternate => (),
         }
     }
 

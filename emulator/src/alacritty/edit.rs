@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use alacritty_terminal::grid::Row;
+use alacritty_terminal::grid::{Dimensions, Row};
 use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::cell::{Cell, Flags};
 
@@ -59,13 +59,16 @@ impl Machine {
         let used = self.used_rows();
         let rows = self.rows();
         self.end_wrap_into(used);
-        let grid = self.term.grid_mut();
         if used > 0 {
-            grid.scroll_up(&(Line(0)..Line(rows as i32)), used);
+            // What scrolls in is blanked in the colour of the erase.
+            let colour = self.erase_colour(used);
+            let template = std::mem::replace(&mut self.cursor().template, colour);
+            self.term.grid_mut().scroll_up(&(Line(0)..Line(rows as i32)), used);
+            self.cursor().template = template;
         }
-        grid.reset_region(..);
         self.occupancy.scroll(used);
-        self.occupancy.forget_screen();
+        self.occupancy.forget(rows - used..rows);
+        self.erase_rows(0..rows, kind);
         self.drain_if_full();
     }
 
@@ -114,14 +117,14 @@ impl Machine {
     /// SR from the first column, DECIC from the cursor's: blank columns in every row of the scroll region. Like all
     /// of these, only when the cursor is inside the margins.
     pub(super) fn insert_columns(&mut self, col: usize, count: usize) {
-        if self.is_in_margins() {
+        if self.is_in_margins() && self.work.take(2 * self.region.len() * self.columns.len()) {
             self.region.clone().for_each(|row| self.insert_cells(row, col, count));
         }
     }
 
     /// SL from the first column, DECDC from the cursor's: columns go in every row of the scroll region.
     pub(super) fn delete_columns(&mut self, col: usize, count: usize) {
-        if self.is_in_margins() {
+        if self.is_in_margins() && self.work.take(2 * self.region.len() * self.columns.len()) {
             self.region.clone().for_each(|row| self.delete_cells(row, col, count));
         }
     }
@@ -194,22 +197,56 @@ impl Machine {
     /// Rows of the screen down to the last one that is not blank.
     pub(super) fn used_rows(&self) -> usize {
         let grid = self.term.grid();
-        let is_used = |row: &usize| !grid[Line(*row as i32)][..].iter().all(cells::is_blank);
+        let above = grid.history_size();
+        let is_used =
+            |row: &usize| self.written(above + row) > 0 && !grid[Line(*row as i32)][..].iter().all(cells::is_blank);
         (0..self.rows()).rev().find(is_used).map_or(0, |row| row + 1)
     }
 
+    /// Erases whole rows. Those that are blank already cost nothing, and others what it cost to write them.
     fn erase_rows(&mut self, rows: Range<usize>, kind: Erase) {
-        for row in rows {
-            self.erase_cells(row, 0..self.cols(), kind);
+        if rows.is_empty() {
+            return;
         }
+        if self.spares_protected(kind) {
+            // Each cell has to be looked at.
+            if self.work.take(rows.len() * self.cols()) {
+                rows.for_each(|row| self.erase_some_cells(row, 0..self.cols(), kind));
+            }
+            return;
+        }
+        if kind == Erase::All {
+            self.end_wrap_into(rows.start);
+        }
+        let colour = self.erase_colour(rows.len());
+        let template = std::mem::replace(&mut self.cursor().template, colour);
+        self.term.grid_mut().reset_region(Line(rows.start as i32)..Line(rows.end as i32));
+        self.note_erased_rows(rows);
+        self.cursor().template = template;
+    }
+
+    /// A blank cell on the present background, or on the default one: it takes all cells of a row to change its colour,
+    /// and three bytes to ask for that.
+    fn erase_colour(&mut self, rows: usize) -> Cell {
+        let blank = self.blank();
+        let affordable = cells::is_blank(&blank) || self.work.take(rows * self.cols());
+        if affordable { blank } else { Cell::default() }
     }
 
     /// Protected cells stay in an erase of this kind.
     fn spares_protected(&self, kind: Erase) -> bool {
-        (kind == Erase::Unprotected) == (self.protection == Protection::Selective)
+        self.has_protected && (kind == Erase::Unprotected) == (self.protection == Protection::Selective)
     }
 
     pub(super) fn erase_cells(&mut self, row: usize, range: Range<usize>, kind: Erase) {
+        if range == (0..self.cols()) {
+            self.erase_rows(row..row + 1, kind);
+        } else {
+            self.erase_some_cells(row, range, kind);
+        }
+    }
+
+    fn erase_some_cells(&mut self, row: usize, range: Range<usize>, kind: Erase) {
         let spares = self.spares_protected(kind);
         if range.start == 0 && kind == Erase::All && range.end == self.cols() {
             self.end_wrap_into(row);

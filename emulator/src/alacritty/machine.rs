@@ -16,6 +16,7 @@ use super::cells::PROTECTED;
 use super::edit::Protection;
 use super::occupancy::Occupancy;
 use super::saved::SavedCursor;
+use super::work::Work;
 use crate::engine::Limits;
 use crate::history::History;
 use crate::keyboard::KeyboardStack;
@@ -60,6 +61,8 @@ pub(super) struct Machine {
     pub(super) protecting: bool,
     /// Which erases spare what is protected.
     pub(super) protection: Protection,
+    /// Cells may be protected: something was printed while they were to be.
+    pub(super) has_protected: bool,
     /// Mode 45: moving left from the left edge goes back over a soft wrap.
     pub(super) reverse_wrap: bool,
     /// Mode 1045: moving left from the left edge goes to the row before, whatever it holds.
@@ -76,12 +79,18 @@ pub(super) struct Machine {
     pub(super) epoch: u64,
     /// Rows that left the live grid in this epoch.
     pub(super) drained_rows: u64,
+    /// What the output may still cost.
+    pub(super) work: Work,
     /// How far the live rows of the main screen are written.
     pub(super) occupancy: Occupancy,
+    /// Combining marks that cells got since rows with marks were given up last.
+    pub(super) marks: usize,
     /// Bells rung so far.
     pub(super) bells: u64,
     /// The alternate screen as mode 47 left it.
     pub(super) kept_alternate: Option<Grid<Cell>>,
+    /// A grid for the engine while the alternate screen is kept.
+    pub(super) spare_alternate: Option<Grid<Cell>>,
     /// The alternate screen while the main one is looked at behind it.
     pub(super) set_aside: Option<Grid<Cell>>,
 }
@@ -125,16 +134,20 @@ impl Machine {
             repeatable: None,
             protecting: false,
             protection: Protection::default(),
+            has_protected: false,
             reverse_wrap: false,
             reverse_wrap_always: false,
             tab_wraps: false,
             saved_modes: Vec::new(),
             kept_alternate: None,
+            spare_alternate: None,
             sync_begun: false,
             showing_sync: false,
             epoch: 0,
             drained_rows: 0,
+            work: Work::default(),
             occupancy: Occupancy::unknown(size.rows().into(), size.rows().into(), size.cols().into()),
+            marks: 0,
             bells: 0,
             set_aside: None,
         }
@@ -206,8 +219,10 @@ impl Machine {
 
     /// DECALN: the screen full of `E`, no margins, the cursor home; `Term` leaves margins and cursor.
     fn align(&mut self) {
-        self.term.decaln();
-        self.forget_occupancy(0..self.rows());
+        if self.work.take(self.rows() * self.cols()) {
+            self.term.decaln();
+            self.forget_occupancy(0..self.rows());
+        }
         self.set_region(0, self.rows());
         self.reset_columns();
         self.place_cursor(0, 0);
@@ -215,9 +230,13 @@ impl Machine {
 
     /// RIS: as new, except for the numbers of lines, which go on.
     fn reset(&mut self) {
-        self.forget_everything();
+        if self.buffer() == Buffer::Alternate {
+            // It goes as well, and its cursor and modes are those of a new terminal in a moment.
+            self.term.swap_alt();
+        }
+        self.forget_lines();
         self.term.reset_state();
-        self.restart_occupancy();
+        self.occupancy.reset(self.rows());
         self.region = 0..self.rows();
         self.set_margin_mode(false);
         self.clusters = false;
@@ -229,6 +248,7 @@ impl Machine {
         self.titles = Titles::default();
         self.protecting = false;
         self.protection = Protection::default();
+        self.has_protected = false;
         self.reverse_wrap = false;
         self.reverse_wrap_always = false;
         self.tab_wraps = false;
@@ -265,6 +285,7 @@ impl Machine {
     pub(super) fn protect(&mut self, protecting: bool, protection: Protection) {
         self.protecting = protecting;
         self.protection = protection;
+        self.has_protected |= protecting;
         self.cursor().template.flags.set(PROTECTED, protecting);
     }
 
@@ -301,14 +322,17 @@ impl Machine {
 
 impl Sink for Machine {
     fn ascii(&mut self, run: &[u8]) {
+        self.work.earn(run.len());
         self.print_ascii(run);
     }
 
     fn text(&mut self, text: &[char]) {
+        self.work.earn(text.len());
         self.print_text(text);
     }
 
     fn control(&mut self, byte: u8) {
+        self.work.earn(1);
         self.repeatable = None;
         match byte {
             b'\r' => self.carriage_return(),
@@ -324,6 +348,7 @@ impl Sink for Machine {
     }
 
     fn escape(&mut self, intermediates: &[u8], last: u8) {
+        self.work.earn(2 + intermediates.len());
         self.repeatable = None;
         match (intermediates, last) {
             ([], b'6') => self.back_index(),
@@ -355,6 +380,7 @@ impl Sink for Machine {
     }
 
     fn csi(&mut self, sequence: &Sequence, length: usize) {
+        self.work.earn(length);
         self.dispatch_csi(sequence, length);
     }
 

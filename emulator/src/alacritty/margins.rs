@@ -8,7 +8,6 @@ use std::ops::Range;
 
 use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::TermMode;
-use alacritty_terminal::term::cell::Cell;
 
 use super::machine::Machine;
 use super::print::clear_half;
@@ -81,7 +80,7 @@ impl Machine {
         let count = count.min(rows.len());
         self.detach_columns(rows.clone());
         for row in rows.start..rows.end - count {
-            self.copy_columns(row + count, row);
+            self.swap_columns(row + count, row);
         }
         self.blank_columns(rows.end - count..rows.end);
     }
@@ -91,7 +90,7 @@ impl Machine {
         let count = count.min(rows.len());
         self.detach_columns(rows.clone());
         for row in (rows.start + count..rows.end).rev() {
-            self.copy_columns(row - count, row);
+            self.swap_columns(row - count, row);
         }
         self.blank_columns(rows.start..rows.start + count);
     }
@@ -110,11 +109,13 @@ impl Machine {
         }
     }
 
-    fn copy_columns(&mut self, from: usize, to: usize) {
+    /// Moves cells to another row; what was there takes their place and is blanked or moved in the end. Cheaper than copies.
+    fn swap_columns(&mut self, from: usize, to: usize) {
         let columns = Column(self.columns.start)..Column(self.columns.end);
         let grid = self.term.grid_mut();
-        let cells: Vec<Cell> = grid[Line(from as i32)][columns.clone()].to_vec();
-        grid[Line(to as i32)][columns].clone_from_slice(&cells);
+        let mut taken = std::mem::take(&mut grid[Line(from as i32)]);
+        grid[Line(to as i32)][columns.clone()].swap_with_slice(&mut taken[columns]);
+        grid[Line(from as i32)] = taken;
     }
 
     fn blank_columns(&mut self, rows: Range<usize>) {

@@ -3,7 +3,8 @@
 //!
 //! The only module that names `alacritty_terminal`. `machine` holds the state, `csi`, `osc` and `sgr` give
 //! sequences their meaning, `setting` reports settings, `print`, `cluster`, `edit`, `margins`, `rectangle`, `saved` and `resize` do the work where `Term` is slow or
-//! wrong, `drain` moves finished lines into the history, `cells` reads cells.
+//! wrong, `work` bounds what all of them
+//! may cost, `drain` moves finished lines into the history, `cells` reads cells.
 
 mod cells;
 mod cluster;
@@ -21,6 +22,7 @@ mod resize;
 mod saved;
 mod setting;
 mod sgr;
+mod work;
 
 use std::time::Duration;
 
@@ -46,11 +48,34 @@ pub(crate) struct Alacritty {
     machine: Machine,
     /// The synchronized update that is open.
     held: Option<Held>,
+    /// The update that is being shown.
+    shown: Shown,
+    /// What came behind it.
+    behind: Vec<u8>,
 }
+
+/// Bytes of an update, and how many of them are on the screen.
+#[derive(Debug, Default)]
+struct Shown {
+    bytes: Vec<u8>,
+    at: usize,
+}
+
+/// What a combining mark takes at most, with the memory that a cell needs for its first one.
+const MARK_BYTES: usize = 176;
+/// Bytes of an update times rows of the screen that are shown in one go; the rest with the next bytes that come, or with a
+/// tick. Some sequences of few bytes touch every row.
+const SHOWN_AT_ONCE: usize = 256 << 10;
 
 impl Alacritty {
     pub(crate) fn new(size: Size, limits: Limits) -> Self {
-        Self { parser: Parser::default(), machine: Machine::new(size, limits), held: None }
+        Self {
+            parser: Parser::default(),
+            machine: Machine::new(size, limits),
+            held: None,
+            shown: Shown::default(),
+            behind: Vec::new(),
+        }
     }
 
     fn show_if_due(&mut self, now: Duration) {
@@ -59,12 +84,78 @@ impl Alacritty {
         }
     }
 
+    /// The update that is open is to be shown, as far as it came.
     fn show_held(&mut self) {
         if let Some(held) = self.held.take() {
-            self.machine.showing_sync = true;
-            let bytes = held.into_bytes();
-            self.parser.advance(&mut self.machine, &bytes);
-            self.machine.showing_sync = false;
+            // Bytes behind an update that is still being shown are not looked at, so no other can be complete.
+            self.shown = Shown { bytes: held.into_bytes(), at: 0 };
+        }
+    }
+
+    /// Goes on with an update that is to be shown, by so many bytes at most. Returns how many there were.
+    fn show(&mut self, most: usize) -> usize {
+        let Shown { bytes, at } = &mut self.shown;
+        let end = bytes.len().min(at.saturating_add(most));
+        let piece = &bytes[*at..end];
+        self.machine.showing_sync = true;
+        self.machine.work.show_held(true);
+        self.parser.advance(&mut self.machine, piece);
+        self.machine.showing_sync = false;
+        self.machine.work.show_held(false);
+        let count = piece.len();
+        *at = end;
+        if end == bytes.len() {
+            self.shown = Shown::default();
+        }
+        count
+    }
+
+    fn is_showing(&self) -> bool {
+        !self.shown.bytes.is_empty()
+    }
+
+    /// Takes bytes behind those that wait: all of them, and of an update that becomes complete with them as much as is shown
+    /// in one go.
+    fn take(&mut self, now: Duration, bytes: &[u8]) {
+        let most = SHOWN_AT_ONCE / self.machine.rows() + bytes.len();
+        if self.behind.is_empty() {
+            self.take_up_to(most, now, bytes);
+        } else {
+            let mut waiting = std::mem::take(&mut self.behind);
+            waiting.extend_from_slice(bytes);
+            self.take_up_to(most, now, &waiting);
+        }
+    }
+
+    fn take_up_to(&mut self, most: usize, now: Duration, bytes: &[u8]) {
+        let (mut left, mut rest) = (most, bytes);
+        loop {
+            if self.is_showing() {
+                left -= self.show(left);
+            }
+            if rest.is_empty() {
+                return;
+            }
+            if left == 0 || self.is_showing() {
+                self.behind = rest.to_vec();
+                return;
+            }
+            let piece = &rest[..rest.len().min(left)];
+            let taken = match &mut self.held {
+                None => self.parser.advance(&mut self.machine, piece),
+                Some(held) => match held.offer(piece) {
+                    Hold::Open => piece.len(),
+                    Hold::Complete(taken) => {
+                        self.show_held();
+                        taken
+                    }
+                },
+            };
+            left -= taken;
+            rest = &rest[taken..];
+            if std::mem::take(&mut self.machine.sync_begun) {
+                self.held = Some(Held::new(now));
+            }
         }
     }
 
@@ -83,38 +174,31 @@ impl Alacritty {
 impl Engine for Alacritty {
     fn feed(&mut self, now: Duration, bytes: &[u8]) -> Replies {
         self.show_if_due(now);
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let taken = match &mut self.held {
-                None => self.parser.advance(&mut self.machine, rest),
-                Some(held) => match held.offer(rest) {
-                    Hold::Open => rest.len(),
-                    Hold::Complete(taken) => {
-                        self.show_held();
-                        taken
-                    }
-                },
-            };
-            rest = &rest[taken..];
-            if std::mem::take(&mut self.machine.sync_begun) {
-                self.held = Some(Held::new(now));
-            }
-        }
+        self.take(now, bytes);
         self.machine.answers.take()
     }
 
     fn tick(&mut self, now: Duration) -> Replies {
         self.show_if_due(now);
+        self.take(now, &[]);
         self.machine.answers.take()
     }
 
     fn flush(&mut self) -> Replies {
-        self.show_held();
+        // What waits behind an update may open another, which is shown too.
+        while self.is_showing() || !self.behind.is_empty() || self.held.is_some() {
+            self.show_held();
+            let behind = std::mem::take(&mut self.behind);
+            self.take_up_to(usize::MAX, Duration::MAX, &behind);
+        }
         self.machine.answers.take()
     }
 
     fn sync_deadline(&self) -> Option<Duration> {
-        self.held.as_ref().map(Held::deadline)
+        match self.is_showing() || !self.behind.is_empty() {
+            true => Some(Duration::ZERO),
+            false => self.held.as_ref().map(Held::deadline),
+        }
     }
 
     fn size(&self) -> Size {
@@ -238,6 +322,9 @@ impl Engine for Alacritty {
     }
 
     fn heap_bytes(&self) -> usize {
-        self.parser.heap_bytes() + self.machine.history.heap_bytes() + self.held.as_ref().map_or(0, Held::heap_bytes)
+        let updates =
+            self.held.as_ref().map_or(0, Held::heap_bytes) + self.shown.bytes.capacity() + self.behind.capacity();
+        let cells = self.machine.links.heap_bytes() + self.machine.marks * MARK_BYTES;
+        self.parser.heap_bytes() + self.machine.history.heap_bytes() + updates + cells
     }
 }

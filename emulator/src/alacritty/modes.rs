@@ -105,7 +105,7 @@ impl Machine {
         self.term.set_private_mode(NamedPrivateMode::ColumnMode.into());
         self.region = 0..self.rows();
         self.set_margin_mode(false);
-        self.forget_occupancy(0..self.rows());
+        self.note_erased_rows(0..self.rows());
     }
 
     /// XTSAVE: remembers the state of a private mode, one for each mode.

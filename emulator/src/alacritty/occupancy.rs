@@ -44,6 +44,18 @@ impl Occupancy {
         Self { rows: std::iter::repeat_n(Content::anything(cols), live).collect(), screen_rows, cols }
     }
 
+    /// The terminal is as new: a blank screen and nothing above it.
+    pub(super) fn reset(&mut self, screen_rows: usize) {
+        self.rows.clear();
+        self.rows.resize(screen_rows, Content::BLANK);
+    }
+
+    /// Rows of the screen were blanked in the default look.
+    pub(super) fn blank(&mut self, rows: Range<usize>) {
+        let screen = self.rows.len() - self.screen_rows;
+        self.rows.range_mut(screen + rows.start..screen + rows.end).for_each(|content| *content = Content::BLANK);
+    }
+
     /// A row of the screen was written up to a column, in the default look or in another.
     #[inline]
     pub(super) fn write(&mut self, row: usize, end: usize, plain: bool) {

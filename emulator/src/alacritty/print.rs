@@ -14,12 +14,17 @@ use unicode_width::UnicodeWidthChar;
 use super::machine::Machine;
 use crate::screen::Buffer;
 
+/// Combining marks after which rows above the screen are finished: a few megabytes.
+const MOST_MARKS: usize = 16 << 10;
 /// Combining marks on one cell; more are dropped.
 pub(super) const MARKS_LIMIT: usize = 16;
 
 impl Machine {
     /// A run of printable ASCII.
     pub(super) fn print_ascii(&mut self, run: &[u8]) {
+        if self.has_mode(TermMode::INSERT) && self.insert_ascii(run) {
+            return;
+        }
         if self.has_mode(TermMode::INSERT) || self.term.grid().cursor.charsets[self.charset] != StandardCharset::Ascii {
             run.iter().for_each(|&byte| self.print(char::from(byte)));
             return;
@@ -43,6 +48,19 @@ impl Machine {
             run = rest;
         }
         self.repeatable = last.map(|c| (c, self.cursor().point));
+    }
+
+    /// Insert mode: a run that fits what is left of the row moves the rest of it once. False where it does not.
+    fn insert_ascii(&mut self, run: &[u8]) -> bool {
+        let limit = self.line_end();
+        let is_plain = self.term.grid().cursor.charsets[self.charset] == StandardCharset::Ascii;
+        if !is_plain || self.cursor().input_needs_wrap || self.col() + run.len() >= limit {
+            return false;
+        }
+        self.insert_cells(self.row(), self.col(), run.len());
+        self.write_ascii(run, limit);
+        self.repeatable = run.last().map(|&byte| (char::from(byte), self.cursor().point));
+        true
     }
 
     /// Writes a run that fits the row up to a column.
@@ -224,8 +242,23 @@ impl Machine {
         let cell = &mut cells[Column(col)];
         if cell.zerowidth().map_or(0, <[char]>::len) < MARKS_LIMIT {
             cell.push_zerowidth(mark);
+            self.note_written(row, col + 1);
+            self.note_mark();
         }
-        self.note_written(row, col + 1);
+    }
+
+    /// A cell got a combining mark: much memory for a few bytes. After many of them the rows above the screen become
+    /// finished lines, where a mark is text.
+    pub(super) fn note_mark(&mut self) {
+        self.marks += 1;
+        if self.marks >= MOST_MARKS {
+            self.marks = 0;
+            if self.buffer() == Buffer::Main {
+                self.drain(1);
+            }
+            // The engine keeps rows for later, with the marks in them.
+            self.term.grid_mut().truncate();
+        }
     }
 
     /// Marks the row as going on and moves to the start of the next one.

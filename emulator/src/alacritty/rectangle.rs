@@ -25,6 +25,15 @@ struct Area {
     cols: Range<usize>,
 }
 
+impl Area {
+    fn cells(&self) -> usize {
+        self.rows.len() * self.cols.len()
+    }
+}
+
+/// What copying a cell costs, in cells: it is read and written twice.
+const COPY_COST: usize = 3;
+
 impl Machine {
     /// The area that four parameters name, top, left, bottom, right; `None` when it is empty.
     fn area(&self, sequence: &Sequence, first: usize) -> Option<Area> {
@@ -54,7 +63,8 @@ impl Machine {
 
     /// DECERA and DECSERA.
     pub(super) fn erase_area(&mut self, sequence: &Sequence, kind: Erase) {
-        if let Some(Area { rows, cols }) = self.area(sequence, 0) {
+        if let Some(area) = self.area(sequence, 0).filter(|area| self.work.take(area.cells())) {
+            let Area { rows, cols } = area;
             rows.for_each(|row| self.erase_cells(row, cols.clone(), kind));
         }
     }
@@ -63,7 +73,7 @@ impl Machine {
     pub(super) fn fill_area(&mut self, sequence: &Sequence) {
         let code = sequence.param_or(0, 0);
         let Some(c) = u8::try_from(code).ok().map(char::from).filter(|c| !c.is_control()) else { return };
-        let Some(area) = self.area(sequence, 1) else { return };
+        let Some(area) = self.area(sequence, 1).filter(|area| self.work.take(area.cells())) else { return };
         let cell = Cell { c, ..self.cursor().template.clone() };
         self.detach_area(&area);
         for row in area.rows {
@@ -82,17 +92,22 @@ impl Machine {
             rows: row..(row + from.rows.len()).min(bottom_limit),
             cols: col..(col + from.cols.len()).min(right_limit),
         };
-        if to.rows.is_empty() || to.cols.is_empty() {
+        if to.rows.is_empty() || to.cols.is_empty() || !self.work.take(COPY_COST * to.cells()) {
             return;
         }
         let grid = self.term.grid();
         let source = Column(from.cols.start)..Column(from.cols.start + to.cols.len());
-        let copied: Vec<Cell> = (from.rows.start..from.rows.start + to.rows.len())
-            .flat_map(|row| whole_characters(&grid[Line(row as i32)][source.clone()]))
-            .collect();
+        let mut copied: Vec<Cell> = Vec::with_capacity(to.cells());
+        for row in from.rows.start..from.rows.start + to.rows.len() {
+            let start = copied.len();
+            copied.extend_from_slice(&grid[Line(row as i32)][source.clone()]);
+            keep_whole_characters(&mut copied[start..]);
+        }
         self.detach_area(&to);
-        for (row, cells) in to.rows.zip(copied.chunks(to.cols.len())) {
-            self.cells(row)[Column(to.cols.start)..Column(to.cols.end)].clone_from_slice(cells);
+        let mut copied = copied.into_iter();
+        for row in to.rows {
+            let target = &mut self.cells(row)[Column(to.cols.start)..Column(to.cols.end)];
+            target.iter_mut().zip(&mut copied).for_each(|(cell, copy)| *cell = copy);
         }
     }
 
@@ -127,6 +142,9 @@ impl Machine {
     fn update_area(&mut self, sequence: &Sequence, change: impl Fn(&mut Flags)) {
         let Area { rows, cols } = self.corners(sequence, 0);
         let width = self.cols();
+        if !self.work.take(rows.len() * width) {
+            return;
+        }
         for row in rows.clone() {
             let stream_start = if row == rows.start { cols.start } else { 0 };
             let stream_end = if row + 1 == rows.end { cols.end } else { width };
@@ -155,8 +173,7 @@ impl Machine {
 }
 
 /// Cells cut out of a row: halves of wide characters become blanks, and the marks of the row's end stay behind.
-fn whole_characters(cells: &[Cell]) -> Vec<Cell> {
-    let mut cells = cells.to_vec();
+fn keep_whole_characters(cells: &mut [Cell]) {
     let blank_half = |cell: &mut Cell, half: Flags| {
         if cell.flags.contains(half) {
             cell.c = ' ';
@@ -171,7 +188,6 @@ fn whole_characters(cells: &[Cell]) -> Vec<Cell> {
         blank_half(last, Flags::WIDE_CHAR);
         last.flags.remove(Flags::WRAPLINE | Flags::LEADING_WIDE_CHAR_SPACER);
     }
-    cells
 }
 
 /// Changes the flags of a cell as SGR changes those of the cursor; colours are left alone.

@@ -63,6 +63,7 @@ impl Machine {
         self.region = 0..self.rows();
         self.reset_columns();
         self.kept_alternate = None;
+        self.spare_alternate = None;
         self.begin_epoch();
         self.tidy_grid();
         self.look_at_main();

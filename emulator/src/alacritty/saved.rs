@@ -180,7 +180,7 @@ impl Machine {
             let same_size = |grid: &Grid<Cell>| grid.columns() == cols && grid.screen_lines() == rows;
             if let Some(kept) = self.kept_alternate.take().filter(same_size) {
                 let cursor = self.cursor().clone();
-                *self.term.grid_mut() = kept;
+                self.spare_alternate = Some(std::mem::replace(self.term.grid_mut(), kept));
                 *self.cursor() = cursor;
             }
         }
@@ -191,7 +191,8 @@ impl Machine {
         if self.buffer() == Buffer::Alternate {
             let cursor = self.cursor().clone();
             if keep {
-                let stand_in = Grid::new(self.rows(), self.cols(), 0);
+                // The engine blanks it before it is shown.
+                let stand_in = self.spare_alternate.take().unwrap_or_else(|| Grid::new(self.rows(), self.cols(), 0));
                 self.kept_alternate = Some(std::mem::replace(self.term.grid_mut(), stand_in));
             }
             self.term.swap_alt();

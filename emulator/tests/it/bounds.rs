@@ -1,6 +1,6 @@
 //! No input grows memory past the stated bounds.
 
-use kpty_emulator::{Limits, Mode, Request, Size};
+use kpty_emulator::{Limits, Memory, Mode, Request, Size};
 
 use crate::support::{fed, feed, limited, rows, terminal};
 
@@ -28,6 +28,59 @@ fn a_character_is_repeated_no_more_than_fills_the_screen() {
 }
 
 #[test]
+fn work_beyond_the_budget_is_cut_short_and_earned_again() {
+    // The first few are within the budget of a million cells, the last ones far beyond it.
+    let mut emulator = fed(100, 100, "x\x1b[65$x".repeat(400));
+    assert_eq!(rows(&mut emulator)[1], "A".repeat(100));
+    feed(&mut emulator, "\x1b[66$x");
+    assert_eq!(rows(&mut emulator)[1], "A".repeat(100), "the budget is used up");
+    feed(&mut emulator, "a\x1b[9999b".repeat(10));
+    feed(&mut emulator, "\x1b[2J\x1b[Ha\x1b[9999b");
+    let repeated = rows(&mut emulator).concat().len();
+    assert!((100..1_000).contains(&repeated), "{repeated}");
+    feed(&mut emulator, "y".repeat(400));
+    feed(&mut emulator, "\x1b[66$x");
+    assert_eq!(rows(&mut emulator)[1], "B".repeat(100), "four hundred bytes earn a screen");
+}
+
+/// Each of these few bytes long sequences asks for work in every cell of the screen.
+const EXPENSIVE: [&str; 14] = [
+    "a\x1b[65535b",
+    "\u{65e5}\x1b[65535b",
+    "\x1b[;;;;;2$v",
+    "\x1b[65$x",
+    "\x1b[$z",
+    "\x1b[${",
+    "\x1b[2*x\x1b[;;;;7$t",
+    "\x1b#8\x1bc",
+    "a\x1bc",
+    "\x1b#8\x1b[2J",
+    "\x1b[41m\x1b[2J\x1b[42m\x1b[2J",
+    "\x1b[?47h\x1b[?47l",
+    "\x1b[ @\x1b[ A",
+    "\x1b6",
+];
+
+#[test]
+fn no_output_costs_far_more_than_its_length() {
+    for sequence in EXPENSIVE {
+        let mut emulator = terminal(300, 100);
+        let stream = sequence.repeat(100_000 / sequence.len());
+        let began = thread_time();
+        feed(&mut emulator, &stream);
+        let seconds = (thread_time() - began).as_secs_f64();
+        // Without a budget it is 0.3 to 2.3 seconds in an optimised build, and 0.05 with one.
+        assert!(seconds < 0.5, "{sequence:?}: {:.2} s per megabyte", seconds * 10.0);
+    }
+}
+
+/// CPU time of this thread.
+fn thread_time() -> std::time::Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    std::time::Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+}
+
+#[test]
 fn titles_are_bounded() {
     let mut emulator = terminal(10, 2);
     feed(&mut emulator, format!("\x1b]2;{}\x07", "t".repeat(100_000)));
@@ -47,6 +100,19 @@ fn titles_are_bounded() {
 fn combining_marks_are_bounded() {
     let emulator = fed(10, 2, format!("a{}", "\u{301}".repeat(100_000)));
     assert_eq!(emulator.screen().rows[0].cells[0].marks.len(), 16);
+}
+
+#[test]
+fn combining_marks_on_many_rows_are_bounded() {
+    let mut emulator = terminal(120, 30);
+    for number in 0..20_000 {
+        feed(&mut emulator, format!("{number:>8} {}\r\n", "e\u{301}".repeat(50)));
+    }
+    let answer = emulator.read(&Request { max_lines: Some(2), ..Request::new(Mode::Tail) }, None);
+    let line = |number: usize| format!("{number:>8} {}", "e\u{301}".repeat(50));
+    assert_eq!(answer.lines().collect::<Vec<_>>(), [line(19_998), line(19_999)]);
+    let Memory { history, total } = emulator.memory();
+    assert!(total - history < 8 << 20, "{} bytes besides {history} of history", total - history);
 }
 
 #[test]

@@ -76,6 +76,27 @@ fn an_update_without_end_is_bounded() {
 }
 
 #[test]
+fn a_long_update_is_shown_in_portions_and_what_is_behind_it_in_its_order() {
+    let line = |number: usize| format!("{number:>19}\r\n");
+    let update: String = (0..6_000).map(line).collect();
+    let stream = format!("\x1b[?2026h{update}\x1b[?2026lbehind\x1b[?2026h it\x1b[?2026l");
+    let expected = vec![" ".repeat(15) + "5999", "behind it".to_owned()];
+    let mut emulator = terminal(20, 40);
+    emulator.feed(MS(5), stream.as_bytes());
+    let mut portions = 0;
+    while emulator.sync_deadline() == Some(Duration::ZERO) {
+        emulator.tick(MS(6));
+        portions += 1;
+    }
+    assert!((10..40).contains(&portions), "{portions}");
+    assert!(rows(&mut emulator).ends_with(&expected));
+    let mut emulator = terminal(20, 40);
+    emulator.feed(MS(5), stream.as_bytes());
+    emulator.flush();
+    assert!(rows(&mut emulator).ends_with(&expected) && emulator.sync_deadline().is_none());
+}
+
+#[test]
 fn two_updates_in_one_chunk_are_both_shown() {
     let mut emulator = terminal(20, 2);
     feed(&mut emulator, b"\x1b[?2026ha\x1b[?2026lb\x1b[?2026hc\x1b[?2026ld");

@@ -26,12 +26,11 @@ const TURN: usize = 16 << 10;
 /// How long a turn may take. Output that costs more than its length (a character repeated over the whole screen, large
 /// areas copied) is taken in slices until then, and the rest after others had their turn.
 const TURN_TIME: Duration = Duration::from_millis(5);
-/// Bytes of a slice times cells of the window: the most expensive sequences touch every cell. By the cost per byte of
-/// those measured at 120x30 and 300x100, a slice takes about 15 ms; in windows of a million cells one sequence alone takes
-/// longer. No more than a slice is taken between two looks at the clock.
-const SLICE_CELLS: usize = 8 << 20;
-/// The smallest slice: about two sequences.
-const LEAST_SLICE: usize = 16;
+/// Bytes of a slice times cells of the window. The emulator bounds what a byte may cost, but sequences that touch every row
+/// cost more in larger windows. No more than a slice is taken between two looks at the clock; it takes a few milliseconds.
+const SLICE_CELLS: usize = 16 << 20;
+/// The smallest slice: a few sequences.
+const LEAST_SLICE: usize = 64;
 /// Reads that a prompt may take.
 const PROMPT_READS: usize = 16;
 /// How long after the child's end its last output is waited for, when something else keeps the terminal open.
@@ -147,6 +146,8 @@ impl Driver {
                         }
                     }
                     self.take(|terminal, _| terminal.tick(check));
+                    // There may be more of a long update to be shown at once.
+                    tokio::task::yield_now().await;
                 }
                 exit = child.exited() => {
                     self.last_words(is_open).await;
@@ -259,7 +260,7 @@ impl Driver {
             let mut terminal = self.shared.lock();
             let Ingested { replies, news } = take(&mut terminal, &self.control);
             self.slice = slice_of(terminal.emulator.size());
-            let has_replies = !replies.is_empty();
+            let has_replies = !replies.is_empty() && self.takes_answers();
             if has_replies {
                 self.shared.outbox().answer(replies);
             }
@@ -270,6 +271,11 @@ impl Driver {
         }
         self.shared.publish(news);
         news
+    }
+
+    /// The program has read most of the answers to what it asked before.
+    fn takes_answers(&self) -> bool {
+        self.shared.outbox().takes_answers(self.control.unread().unwrap_or(0))
     }
 
     /// Writes as much as there is room for.

@@ -45,7 +45,8 @@ impl Session {
         }
     }
 
-    /// Notes what the child has left behind, now that it has ended by itself. Reads the process table: not for a thread
+    /// Notes what the child has left behind, now that it has ended by itself, and hangs it up: the terminal is gone. What
+    /// ignores that (`nohup`) or is in a session of its own (`setsid`) lives on. Reads the process table: not for a thread
     /// that serves others.
     pub(super) fn note_left_behind(shared: &Shared) {
         let left = match shared.is_being_killed.load(Ordering::Acquire) {
@@ -53,6 +54,7 @@ impl Session {
             true => Vec::new(),
             false => ProcessTable::read().session(shared.control.pid()),
         };
+        left.iter().for_each(|process| Control::signal_process(process.pid, Signal::HangUp));
         shared.left_behind.send_replace(Some(left));
     }
 }

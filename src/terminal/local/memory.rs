@@ -153,6 +153,7 @@ pub fn keep_little_unused_memory() {
     {
         c::mallopt(c::M_MMAP_THRESHOLD, LARGE_BLOCK);
         c::mallopt(c::M_TRIM_THRESHOLD, 2 * LARGE_BLOCK);
+        c::mallopt(c::M_ARENA_MAX, MOST_HEAPS);
     }
 }
 
@@ -160,12 +161,18 @@ pub fn keep_little_unused_memory() {
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const LARGE_BLOCK: i32 = 1 << 20;
 
+/// Heaps of the allocator. It would make one per thread otherwise, up to eight for each core, and what a session frees on one
+/// thread is of no use to those of another.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+const MOST_HEAPS: i32 = 2;
+
 /// The C library's own calls; nothing safe offers them.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "both take numbers only, and may be called at any time")]
 mod c {
     pub(super) const M_TRIM_THRESHOLD: i32 = -1;
     pub(super) const M_MMAP_THRESHOLD: i32 = -3;
+    pub(super) const M_ARENA_MAX: i32 = -8;
 
     unsafe extern "C" {
         pub(super) safe fn malloc_trim(pad: usize) -> i32;

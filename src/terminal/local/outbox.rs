@@ -9,8 +9,13 @@ use std::io;
 
 use tokio::sync::oneshot;
 
-/// Bytes of answers that may wait for the child before further ones are dropped.
-const MAX_ANSWERS: usize = 32 << 10;
+/// Bytes of answers that may wait for the child before further ones are dropped: twice what a program gets that asks for
+/// all colours of the palette at once.
+const MAX_ANSWERS: usize = 16 << 10;
+/// Bytes that the child has not read, behind which answers are dropped. What is answered at once may be more, but nobody
+/// who reads its answers asks on and on without doing so, and a shell that finds thousands of them at its prompt takes
+/// half a minute to edit them.
+const MOST_UNREAD: u64 = 1 << 10;
 /// Bytes that go to the system at once.
 const PIECE: usize = 16 << 10;
 /// Pieces written before other tasks of the thread get their turn: a child that reads fast leaves room for ever.
@@ -83,6 +88,12 @@ impl Outbox {
         self.waiting.drain(end - len..end);
         self.give_back_memory();
         len
+    }
+
+    /// Whether a child that has so many bytes to read gets further answers.
+    pub(super) fn takes_answers(&self, unread: u64) -> bool {
+        let typed = self.text.as_ref().map_or(0, |text| text.len);
+        unread + (self.waiting.len() - typed) as u64 <= MOST_UNREAD
     }
 
     /// Queues what the terminal answers, if there is room.

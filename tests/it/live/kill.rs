@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use kpty::config::Config;
 use kpty::error::ErrorCode;
+use kpty::registry::MOST_KILLED;
 use serde_json::json;
 
 use super::{amount, eventually};
@@ -103,7 +104,10 @@ async fn nothing_is_left_of_killed_sessions() {
     eventually("the number of descriptors", || descriptors(server.pid()) <= before).await;
     let list = server.done("list", json!({}));
     let dead = list["sessions"].as_array().expect("a list");
-    assert!(dead.len() == cycles + 1 && dead.iter().all(|session| session["is_alive"] == false), "{list}");
+    assert!(
+        dead.len() == (cycles + 1).min(MOST_KILLED) && dead.iter().all(|session| session["is_alive"] == false),
+        "{list}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -113,14 +117,17 @@ async fn nothing_is_left_of_sessions_that_end_by_themselves() {
     server.done("list", json!({}));
     assert_eq!(server.get("/v1/pty-traffic/stats").json()["event_count"], 1);
     let before = descriptors(server.pid());
+    let mark = format!("KPTY_TEST_MARK=ended-{}", server.pid());
+    let (name, value) = mark.split_once('=').expect("a variable");
     for number in 0..30 {
-        let made = server.done("create", json!({}));
+        let made = server.done("create", json!({ "env": { name: value } }));
         let command = format!("sleep 1000 & echo bye; exit {number}");
         let (ended, _) = server.call("talk", json!({ "session_id": made["session_id"], "command": command }));
         assert_eq!(ended["error_code"], "PTY_PROCESS_EXITED", "{ended}");
         assert_eq!(ended["details"]["exit_code"], number, "{ended}");
         assert!(ended["details"]["partial_output"].as_str().is_some_and(|text| text.contains("bye")), "{ended}");
     }
+    eventually("the end of what they left", || processes_with(&mark).is_empty()).await;
     assert_eq!(zombies_of(server.pid()), 0);
     eventually("the number of descriptors", || descriptors(server.pid()) <= before).await;
 }
@@ -141,9 +148,16 @@ async fn what_starts_late_or_outlives_its_shell_is_ended_too() {
     assert_eq!(processes_with(&mark), Vec::<String>::new());
     let made = server.done("create", json!({ "env": { name: value } }));
     let id = &made["session_id"];
-    let (ended, _) = server.call("talk", json!({ "session_id": id, "command": "sleep 1000 & disown; exit 4" }));
+    let (ended, _) = server.call(
+        "talk",
+        json!({ "session_id": id, "command": "(trap '' HUP; exec sleep 1000) & disown; sleep 0.2; exit 4" }),
+    );
     assert_eq!(ended["details"]["exit_code"], 4, "{ended}");
-    assert_eq!(processes_with(&mark).len(), 1, "it was disowned, and nobody has asked for its end");
+    assert_eq!(
+        processes_with(&mark).len(),
+        1,
+        "it ignores that its terminal is gone, and nobody has asked for its end"
+    );
     let killed = server.done("kill", json!({ "session_id": id }));
     assert_eq!((&killed["was_dead"], &killed["others"]), (&json!(true), &json!(1)), "{killed}");
     assert_eq!(processes_with(&mark), Vec::<String>::new());

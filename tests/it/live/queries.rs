@@ -34,6 +34,22 @@ async fn a_program_that_asks_is_answered_in_order() {
     rig.end().await;
 }
 
+/// What nobody read arrives at the prompt, where the shell edits it key by key.
+#[test]
+fn thousands_of_questions_leave_the_shell_free_for_the_next_talk() {
+    let server = Server::start();
+    let (id, _) = server.create();
+    let ask =
+        "stty raw -echo; yes \"$(printf '\\033[c\\033[>c\\033[=c\\033[>q')\" | tr -d '\\n' | head -c 100000; stty sane";
+    for round in 0..3 {
+        let asked = server.done("talk", json!({ "session_id": id, "command": ask, "timeout_ms": 45_000 }));
+        assert_eq!(asked["exit_code"], 0, "{round}: {asked}");
+        let began = Instant::now();
+        let told = server.done("talk", json!({ "session_id": id, "command": "echo fine", "timeout_ms": 20_000 }));
+        assert_eq!(told["output"], "fine", "{round}: {:?}", began.elapsed());
+    }
+}
+
 pub(super) fn resident_kib(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the process runs");
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a size");
