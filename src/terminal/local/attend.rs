@@ -35,6 +35,11 @@ impl Unattended {
         Self { session: Some(session.clone()), id }
     }
 
+    /// The command that is attended.
+    pub(super) fn command(&self) -> CommandId {
+        self.id
+    }
+
     /// The caller has seen what came of the command.
     pub(super) fn disarm(mut self) {
         self.session = None;

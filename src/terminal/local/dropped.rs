@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use kpty_emulator::{Buffer, Place};
 use tokio::sync::watch;
 
-use super::foreground::{Wanted, is_within_builtin, wanted};
+use super::foreground::{ReadDepth, Wanted, read_depth, wanted};
 use super::state::{Ingested, TerminalState};
 use super::typed_form::push_move;
 use super::{Session, Writer};
@@ -129,7 +129,7 @@ impl Session {
         let canonical = (pid == shell.group).then(|| self.shared.control.is_canonical());
         let name = executable_name(pid).unwrap_or_default();
         let wants = pty::waits_for(pid).and_then(|waiting| wanted(&name, waiting, canonical));
-        wants == Some(Wanted::Command) && !is_within_builtin(pty::call_depth(pid), Some(depth))
+        wants == Some(Wanted::Command) && read_depth(pty::call_depth(pid), Some(depth)) == Some(ReadDepth::Prompt)
     }
 
     /// Asks the shell that dropped a command for its status, and ends the command. The caller has the session's turn.

@@ -61,6 +61,8 @@ pub(super) struct MarkedShell {
     marks_starts: bool,
     /// How deep its calls are when it reads a command.
     pub(super) prompt_depth: Option<u64>,
+    /// Where the end of its prompt was marked last.
+    pub(super) marked_prompt: Option<Place>,
     /// Where it began to show the text of its hooks.
     shown: Option<Edge>,
 }
@@ -160,11 +162,14 @@ impl TerminalState {
                     (None, _, None) => {}
                 }
             }
-            (ShellEvent::PromptEnd, phase) => match &mut shell.proposal {
-                Some(proposal) => proposal.on_prompt_end(edge.point),
-                None if matches!(phase, Phase::Running(_)) => {}
-                None => shell.come_to_prompt(edge.point),
-            },
+            (ShellEvent::PromptEnd, Phase::Running(_)) if shell.proposal.is_none() => {}
+            (ShellEvent::PromptEnd, _) => {
+                shell.marked_prompt = Some(edge.point.place);
+                match &mut shell.proposal {
+                    Some(proposal) => proposal.on_prompt_end(edge.point),
+                    None => shell.come_to_prompt(edge.point),
+                }
+            }
             // Somebody prints the continuation prompt: the shell does not read.
             (ShellEvent::Continuation, Phase::Running(_)) if probe.is_canonical() => {}
             // Somebody else has left an unfinished command: it is taken back like any other text on the line.
@@ -486,38 +491,10 @@ impl TerminalState {
         if *pasted { edits && (*interrupted || is_same_prompt) } else { is_same_prompt }
     }
 
-    /// A command was typed to this process group before.
-    pub(super) fn has_typed_to(&self, group: u32) -> bool {
-        let is_there = |command: &Command| matches!(&command.way, Way::Sentinel { typed_to: Some(typed_to), .. } if typed_to.group == group);
-        self.commands.iter().rev().any(is_there)
-    }
-
     /// A command began and was interrupted, and nothing has come of it for this long.
     pub(super) fn was_interrupted(&self, id: CommandId, silence: Duration) -> bool {
         let was = |command: &Command| command.interrupted && command.start.is_some() && command.candidate.is_none();
         self.commands.get(id).is_some_and(was) && self.last_output.elapsed() >= silence
-    }
-
-    /// The cursor stands behind the prompt that the last command in this process group was typed at.
-    pub(super) fn shows_prompt_of(&mut self, group: u32) -> bool {
-        let line = self.line_before_cursor();
-        let last = self.commands.iter().rev().find_map(|command| match &command.way {
-            Way::Sentinel { typed_to: Some(typed_to), prompt, .. } if typed_to.group == group => Some(prompt),
-            _ => None,
-        });
-        last.is_some_and(|prompt| is_prompt(&line, prompt))
-    }
-
-    /// How deep the calls of this shell were when it read a command that it has run since.
-    pub(super) fn prompt_depth(&self, now: &TypedTo) -> Option<u64> {
-        self.commands.iter().rev().find_map(|command| match &command.way {
-            Way::Sentinel { typed_to: Some(typed_to), .. }
-                if command.start.is_some() && typed_to.pid == now.pid && typed_to.args == now.args =>
-            {
-                typed_to.depth
-            }
-            _ => None,
-        })
     }
 
     /// Gives such a command up: it has ended, and nobody knows how.
@@ -528,7 +505,7 @@ impl TerminalState {
 }
 
 /// The line is the prompt and nothing else; Enter on an empty line can put several side by side.
-fn is_prompt(line: &str, prompt: &str) -> bool {
+pub(super) fn is_prompt(line: &str, prompt: &str) -> bool {
     let is_text = !prompt.trim().is_empty() && !line.is_empty();
     is_text && line.len().is_multiple_of(prompt.len()) && prompt.repeat(line.len() / prompt.len()) == line
 }
@@ -551,6 +528,7 @@ impl MarkedShell {
             has_read_files: false,
             marks_starts: true,
             prompt_depth: None,
+            marked_prompt: None,
             shown: None,
         }
     }

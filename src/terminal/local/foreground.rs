@@ -81,12 +81,32 @@ pub(super) fn wanted(name: &str, waiting: Waiting, canonical: Option<bool>) -> O
     }
 }
 
-/// A difference in the depth of calls that is more than the line editor, or the parser in the middle of a command, makes.
-const ASKING_DEPTH: u64 = 2_048;
+/// Where a shell reads, by the depth of its calls compared with the depth at which it reads a fresh prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReadDepth {
+    /// Its prompt, as nobody has touched it.
+    Prompt,
+    /// Close to that: a search, a prefix key, the rest of a command. A builtin in a function can be there by accident.
+    NearPrompt,
+    /// A builtin or a hook asks something.
+    Builtin,
+}
 
-/// A shell that reads at a depth where it does not read its prompt runs a builtin that asks something.
-pub(super) fn is_within_builtin(depth: Option<u64>, at_prompt: Option<u64>) -> bool {
-    depth.zip(at_prompt).is_some_and(|(depth, at_prompt)| depth.abs_diff(at_prompt) >= ASKING_DEPTH)
+/// How much deeper than its prompt a line editor reads in a state of its own.
+const EDITOR_DEPTH: u64 = 1_024;
+/// How much less deep the rest of a command may be read (mksh).
+const CONTINUATION_DEPTH: u64 = 64;
+
+/// Classifies the depth at which a shell reads; nothing where one of the two is unknown. A shell reads its prompt at
+/// exactly the same depth every time.
+pub(super) fn read_depth(depth: Option<u64>, at_prompt: Option<u64>) -> Option<ReadDepth> {
+    let (depth, at_prompt) = depth.zip(at_prompt)?;
+    let near = at_prompt.saturating_sub(CONTINUATION_DEPTH)..=at_prompt + EDITOR_DEPTH;
+    Some(match depth {
+        depth if depth == at_prompt => ReadDepth::Prompt,
+        depth if near.contains(&depth) => ReadDepth::NearPrompt,
+        _ => ReadDepth::Builtin,
+    })
 }
 
 /// The least number of a descriptor by which this shell reads a start-up file, and keeps it open while what stands in
@@ -245,6 +265,21 @@ mod tests {
         ] {
             assert_eq!(wanted(name, waiting, canonical), expected, "{name} {waiting:?}");
         }
+    }
+
+    #[test]
+    fn a_prompt_is_read_at_one_depth() {
+        for (depth, expected) in [
+            (5_344, ReadDepth::Prompt),
+            (5_568, ReadDepth::NearPrompt),
+            (5_328, ReadDepth::NearPrompt),
+            (2_496, ReadDepth::Builtin),
+            (4_464, ReadDepth::Builtin),
+            (9_528, ReadDepth::Builtin),
+        ] {
+            assert_eq!(read_depth(Some(depth), Some(5_344)), Some(expected), "{depth}");
+        }
+        assert_eq!((read_depth(None, Some(1)), read_depth(Some(1), None)), (None, None));
     }
 
     #[test]

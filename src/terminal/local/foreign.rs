@@ -72,7 +72,7 @@ impl ForeignLines {
         match (form, moved) {
             // It reads all lines of a command at its prompt, and hands them over together. A key may have opened a
             // search or brought back older lines.
-            (Form::Fish, _) => (self.has_line() && !self.is_accepted) || self.has_key(),
+            (Form::Fish, _) => (self.has_line() && !self.is_accepted && !shows_prompt) || self.has_key(),
             (Form::PowerShell, _) => false,
             _ if !self.has_line() => false,
             (_, Some(true)) => true,

@@ -25,6 +25,7 @@ mod outbox;
 mod output;
 mod proposal;
 pub mod pty;
+mod reached;
 mod readiness;
 mod record;
 mod rendered;

@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::foreground::{Wanted, is_within_builtin, wanted};
+use super::foreground::{ReadDepth, Wanted, read_depth, wanted};
 use super::integration::IntegratedShell;
 use super::state::Probe;
 use crate::ids::CommandId;
@@ -213,9 +213,13 @@ impl Proposal {
         let is_bare = self.ends.iter().all(|end| end.status.is_none());
         match reads(shell, probe).unwrap_or(since >= UNCONFIRMED) {
             false => Check::NotYet,
-            // A builtin asks something by the line editor (`read -e`, `vared`, fish's `read`).
-            true if is_bare && is_within_builtin(probe.call_depth(), at_prompt) => Check::Question,
-            true => Check::Confirmed,
+            true if !is_bare => Check::Confirmed,
+            true => match read_depth(probe.call_depth(), at_prompt) {
+                // A builtin asks something by the line editor (`read -e`, `vared`, fish's `read`).
+                Some(ReadDepth::Builtin) => Check::Question,
+                Some(ReadDepth::NearPrompt) => Check::NotYet,
+                Some(ReadDepth::Prompt) | None => Check::Confirmed,
+            },
         }
     }
 

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use kpty_emulator::Buffer;
 
+use super::depth::asks_before_first_prompt;
 use super::evidence::Phase;
-use super::foreground::{
-    Wanted, carries_shell, interactive_shell, is_within_builtin, may_be_prompt, startup_descriptor, wanted,
-};
+use super::foreground::{Wanted, carries_shell, interactive_shell, may_be_prompt, startup_descriptor, wanted};
 use super::foreign::ForeignLines;
 use super::integration::INTERRUPT;
+use super::reached::Reached;
 use super::state::{Reader, TerminalState, TypedText};
 use super::{Session, Writer};
 use crate::error::{Busy, Error, Result};
@@ -23,21 +23,23 @@ use crate::terminal::local::pty::{self, Foreground, Program, Waiting};
 use crate::terminal::sentinel::Form;
 
 /// How long a shell may take to show its first prompt before it is typed at all the same.
-const START_PATIENCE: Duration = Duration::from_secs(15);
+pub(super) const START_PATIENCE: Duration = Duration::from_secs(15);
 /// When a shell that has not shown its first prompt is looked at again. Nothing tells when a program begins to read.
-const STARTING: Duration = Duration::from_secs(1);
+pub(super) const STARTING: Duration = Duration::from_secs(1);
 /// How long a program that reads before the first prompt is silent until it counts as one that asks for something.
-const ASKING: Duration = Duration::from_millis(250);
+pub(super) const ASKING: Duration = Duration::from_millis(250);
+/// When a program that seems to ask before the first prompt is looked at again.
+const SECOND_LOOK: Duration = Duration::from_millis(50);
 /// How long a shell is waited for at least, whatever the caller's time.
 const MOMENT: Duration = Duration::from_millis(400);
 /// How long a prompt may take to come back after a command.
-const PROMPT_PATIENCE: Duration = Duration::from_secs(3);
+pub(super) const PROMPT_PATIENCE: Duration = Duration::from_secs(3);
 /// How long the terminal may be in the hands of something that is just beginning or ending.
-const PASSING: Duration = Duration::from_millis(300);
+pub(super) const PASSING: Duration = Duration::from_millis(300);
 /// How long after its prompt a line editor may take to ask for pastes.
-const PASTE_PATIENCE: Duration = Duration::from_millis(100);
+pub(super) const PASTE_PATIENCE: Duration = Duration::from_millis(100);
 /// When a shell that is about to read is looked at again.
-const SETTLING: Duration = Duration::from_millis(10);
+pub(super) const SETTLING: Duration = Duration::from_millis(10);
 /// How long a shell without a line editor may take to show something.
 const PLAIN_PATIENCE: Duration = Duration::from_millis(250);
 /// A line that somebody typed ahead is run within this time after a prompt.
@@ -87,12 +89,18 @@ impl Session {
         let deadline = deadline.max(began + MOMENT);
         let (mut is_settled, mut is_cleared) = (false, false);
         let mut is_starting = self.is_starting();
+        let mut was_looked_at = false;
         loop {
             // What its start-up files took is not counted against its first prompt.
             if is_starting && !self.is_starting() {
                 (is_starting, began) = (false, Instant::now());
             }
             match self.look(began.elapsed()) {
+                // Its prompt may be on its way through the system, or be read and not yet taken in.
+                Readiness::Busy(..) if is_starting && !was_looked_at => {
+                    was_looked_at = true;
+                    tokio::time::sleep(SECOND_LOOK).await;
+                }
                 Readiness::Busy(reason, foreground) => return Err(self.busy(&reason, foreground)),
                 Readiness::EditedLine => self.clear_line().await?,
                 Readiness::Unfinished => {
@@ -224,7 +232,10 @@ impl Session {
                 // A command that nobody waits for any more was typed and is about to begin: the next would be taken for it.
                 Some(Phase::Prompt) if has_pending && waited < START_PATIENCE => Some(START_PATIENCE),
                 Some(Phase::Prompt) if terminal.typed == TypedText::Edited => return Readiness::EditedLine,
-                Some(Phase::Prompt) if takes_paste => return Readiness::AtPrompt,
+                Some(Phase::Prompt) if takes_paste => {
+                    drop(terminal);
+                    return self.look_at_marked_prompt(waited);
+                }
                 Some(Phase::Prompt) if matches!(terminal.reader(own), Some(Reader::Edits | Reader::Plain)) => None,
                 Some(Phase::Prompt) => Some(PASTE_PATIENCE),
                 Some(Phase::Starting) => {
@@ -265,7 +276,9 @@ impl Session {
             let waiting = pty::waits_for(program.pid);
             let wants = waiting.and_then(|waiting| wanted(&program.name, waiting, Some(foreground.canonical)));
             let has_no_file = |least| !pty::reads_file(program.pid, least);
-            wants == Some(Wanted::Command) && startup_descriptor(&program.name).is_some_and(has_no_file)
+            wants == Some(Wanted::Command)
+                && startup_descriptor(&program.name).is_some_and(has_no_file)
+                && !asks_before_first_prompt(program)
         };
         if is_marked && has_read_files && reads && silence >= ASKING {
             // It shows a prompt, and something keeps its marks away.
@@ -274,6 +287,7 @@ impl Session {
         }
         let is_other_shell = !is_marked && interactive_shell(program).is_some();
         match (silence < ASKING, reads) {
+            (false, true) if self.shared.control.has_output() => Readiness::NotYet(waited + SETTLING),
             (true, _) => Readiness::NotYet(waited + ASKING - silence),
             // A start-up file began another shell, which knows no marks.
             (false, reads) if is_other_shell => match reads || edits || waited >= START_PATIENCE {
@@ -364,6 +378,11 @@ impl Session {
             }
             terminal.give_up(id);
         }
+        // It runs a hook, perhaps, which may ask for something.
+        let is_known = terminal.prompt_depth(&reached.typed_to).is_some();
+        if is_known && reached.waiting == Some(Waiting::Nothing) && waited < PROMPT_PATIENCE {
+            return Readiness::NotYet(waited + SETTLING);
+        }
         let patience = match reached.wants {
             _ if is_at_marked_prompt => Duration::ZERO,
             // It reads; its prompt, by which it will be known when it reads again, may be still on its way.
@@ -408,99 +427,6 @@ impl Session {
             command,
             age,
         }))
-    }
-}
-
-/// A shell that would get what is typed.
-struct Reached {
-    form: Form,
-    name: String,
-    /// The program in the foreground is a copy of its parent.
-    is_fork: bool,
-    /// What the shell waits for, where the kernel tells.
-    waiting: Option<Waiting>,
-    wants: Option<Wanted>,
-    typed_to: TypedTo,
-}
-
-impl Reached {
-    fn new(form: Form, shell: Option<Program>, program: &Program, foreground: &Foreground) -> Self {
-        let is_behind_relay = shell.as_ref().is_none_or(|shell| shell.pid != program.pid);
-        let canonical = (!is_behind_relay).then_some(foreground.canonical);
-        let pid = shell.as_ref().map(|shell| shell.pid);
-        let waiting = pid.and_then(pty::waits_for);
-        let wants = shell.as_ref().zip(waiting).and_then(|(shell, waiting)| wanted(&shell.name, waiting, canonical));
-        let depth = pid.filter(|_| !matches!(waiting, None | Some(Waiting::Nothing))).and_then(pty::call_depth);
-        let inner_args = shell.iter().filter(|_| is_behind_relay).flat_map(|shell| &shell.args);
-        let args = program.args.iter().chain(inner_args).cloned().collect();
-        Self {
-            form,
-            name: shell.as_ref().unwrap_or(program).name.clone(),
-            is_fork: program.is_fork,
-            waiting,
-            wants,
-            typed_to: TypedTo { group: foreground.group, args, pid, depth },
-        }
-    }
-
-    /// On another machine, or where the system tells nothing of it.
-    fn is_far_away(&self) -> bool {
-        self.typed_to.pid.is_none()
-    }
-
-    /// A shell that has run no command yet may still be about to read, or run a start-up file, which may ask for
-    /// something.
-    fn before_first_command(
-        &self,
-        terminal: &TerminalState,
-        waited: Duration,
-    ) -> Option<std::result::Result<Readiness, String>> {
-        if terminal.has_typed_to(self.typed_to.group) {
-            return None;
-        }
-        // A start-up file runs programs in the shell's own process group.
-        if terminal.commands.iter().next().is_none() && terminal.emulator.buffer() == Buffer::Alternate {
-            return Some(Err("A program that fills the screen has the terminal before the first prompt".to_owned()));
-        }
-        // It is looked at when it has come to rest: its output may be a question.
-        if self.waiting == Some(Waiting::Nothing) && waited < PASTE_PATIENCE {
-            return Some(Ok(Readiness::NotYet(waited + SETTLING)));
-        }
-        // bash has read its whole start-up file by now; a program that this runs is in the same process group.
-        if self.form == Form::Bash
-            && self.waiting == Some(Waiting::Nothing)
-            && let Some(program) = pty::reader_beside(self.typed_to.group)
-        {
-            return Some(Err(format!("{} asks for something before the first prompt", program.name)));
-        }
-        let reads_file = |pid| startup_descriptor(&self.name).is_some_and(|least| pty::reads_file(pid, least));
-        if !self.typed_to.pid.is_some_and(reads_file) {
-            return None;
-        }
-        let silence = terminal.last_output.elapsed();
-        Some(match self.waiting {
-            _ if silence < ASKING => Ok(Readiness::NotYet(waited + ASKING - silence)),
-            Some(Waiting::Nothing) if waited < START_PATIENCE => Ok(Readiness::NotYet(waited + STARTING)),
-            _ => Err(format!("{} asks for something before its first prompt", self.name)),
-        })
-    }
-
-    /// One of its builtins reads. A shell that shows its prompt does not ask.
-    fn asks(&self, terminal: &mut TerminalState) -> bool {
-        let is_within_builtin = is_within_builtin(self.typed_to.depth, terminal.prompt_depth(&self.typed_to));
-        (self.wants == Some(Wanted::Answer) || is_within_builtin) && !terminal.shows_prompt_of(self.typed_to.group)
-    }
-
-    /// It reads the rest of a command that somebody left unfinished.
-    fn is_unfinished(&self, terminal: &mut TerminalState) -> bool {
-        if terminal.foreign.is_empty() {
-            return false;
-        }
-        let group = self.typed_to.group;
-        let at_prompt = terminal.prompt_depth(&self.typed_to);
-        let moved = self.typed_to.depth.zip(at_prompt).map(|(depth, at_prompt)| depth != at_prompt);
-        let shows_prompt = terminal.shows_prompt_of(group);
-        terminal.foreign.is_unfinished(group, self.form, moved, shows_prompt)
     }
 }
 

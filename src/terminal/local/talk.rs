@@ -76,18 +76,16 @@ impl Session {
             readiness = self.ready(deadline).await?;
         }
         let shell = readiness.shell(self.shared.control.pid());
-        let is_piped = shell.is_some_and(pty::prints_to_pipe);
+        let piped = shell.map(pty::piped).unwrap_or_default();
+        let is_piped = piped.output || piped.errors;
         if matches!(readiness, Readiness::AtPrompt) && (is_piped || !can_be_pasted(&request.command)) {
             readiness = self.own_shell().unwrap_or(readiness);
         }
-        let sentinel = if is_piped { sentinel.delayed() } else { sentinel };
-        if matches!(readiness, Readiness::AtPrompt) {
-            self.learn_prompt_depth().await;
-        }
+        let sentinel = if is_piped { sentinel.delayed(piped.errors) } else { sentinel };
         let mut news = self.shared.news.subscribe();
         let mut progress = self.shared.progress.subscribe();
-        let id = self.hand_over(&request, &readiness, &sentinel, deadline).await?;
-        let unattended = Unattended::new(self, id);
+        let unattended = self.hand_over(&request, &readiness, &sentinel, deadline).await?;
+        let id = unattended.command();
         let waiters = (&mut news, &mut progress);
         match self.until_end(id, &readiness, deadline, waiters).await {
             Waited::Ended => {
@@ -106,14 +104,14 @@ impl Session {
         }
     }
 
-    /// Notes the command and types it.
+    /// Notes the command and types it. Dropping the result leaves the command to itself.
     async fn hand_over(
         &self,
         request: &TalkRequest,
         readiness: &Readiness,
         sentinel: &Sentinel,
         deadline: Instant,
-    ) -> Result<CommandId> {
+    ) -> Result<Unattended> {
         // Nobody else types between the look at the line and the last byte.
         let input = Arc::clone(&self.shared.input).lock_owned();
         let Ok(mut line) = tokio::time::timeout_at(deadline.into(), input).await else {
@@ -176,17 +174,23 @@ impl Session {
             }
             (id, bytes)
         };
-        // A command that was noted must be typed.
+        // A command that was noted must be typed, and attended also when its caller leaves while it is typed.
         line.clear();
         let session = self.clone();
         let until = (deadline + GRACE).max(Instant::now() + LEAST_TYPING);
         let typing = async move {
+            let unattended = Unattended::new(&session, id);
             let typed = session.type_command(id, &bytes, until).await;
             drop(line);
-            typed
+            match typed {
+                Ok(()) => Ok(unattended),
+                Err(error) => {
+                    unattended.disarm();
+                    Err(error)
+                }
+            }
         };
-        Finishing::new(typing).await?;
-        Ok(id)
+        Finishing::new(typing).await
     }
 
     /// What takes back what stands on the line: text of somebody's, or replies of the terminal that nobody read.

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::Session;
+use super::dropped::Looks;
 use crate::error::Result;
 use crate::terminal::wait::{Ending, WaitOutcome, WaitRequest, Watched, ended};
 
@@ -14,6 +15,7 @@ impl Session {
         let mut progress = self.shared.progress.subscribe();
         let mut news = self.shared.news.subscribe();
         let mut watched = Watched::begin(self, request);
+        let mut looks = Looks::default();
         // The end of the program is news; the rest can come with any output.
         let WaitRequest { appears, disappears, quiet, prompt, command, .. } = request;
         let follows_output =
@@ -27,10 +29,14 @@ impl Session {
                 break Ending::Deadline;
             }
             let quiet_at = request.quiet.map(|quiet| self.shared.lock().last_output.max(began) + quiet);
-            let next = quiet_at.map_or(deadline, |quiet_at| quiet_at.min(deadline));
+            let mut next = quiet_at.map_or(deadline, |quiet_at| quiet_at.min(deadline));
+            if *prompt {
+                // A shell that has drawn its prompt reads a moment later, and nothing tells of that.
+                next = looks.next().map_or(next, |look| look.min(next));
+            }
             tokio::select! {
-                _ = progress.changed(), if follows_output => {}
-                _ = news.changed() => {}
+                _ = progress.changed(), if follows_output => looks.reset(),
+                _ = news.changed() => looks.reset(),
                 () = tokio::time::sleep_until(next.into()) => {}
             }
         };

@@ -86,6 +86,8 @@ pub struct Sentinel {
     nonce: String,
     /// The end is printed a moment later: the output takes a longer way.
     is_delayed: bool,
+    /// The start as well: what is typed is shown through a pipe.
+    begins_late: bool,
 }
 
 /// Where the end of a command was found on rendered lines.
@@ -123,13 +125,15 @@ impl Sentinel {
             Some(token) => check_token(token).map(|()| token.to_owned())?,
             None => format!("__KR_DONE_{}__", &nonce[..8]),
         };
-        Ok(Self { capitals: token.to_ascii_uppercase(), token, nonce: nonce.to_owned(), is_delayed: false })
+        let (is_delayed, begins_late) = (false, false);
+        Ok(Self { capitals: token.to_ascii_uppercase(), token, nonce: nonce.to_owned(), is_delayed, begins_late })
     }
 
-    /// The same for a shell whose output goes through a pipe (`exec > >(tee …)`), while the end is printed to the terminal:
-    /// gives whoever reads the pipe the time to pass the output on.
-    pub fn delayed(self) -> Self {
-        Self { is_delayed: true, ..self }
+    /// The same for a shell whose output goes through a pipe (`exec > >(tee …)`), while the marks are printed to the
+    /// terminal: gives whoever reads the pipe the time to pass the output on. `begins_late` says that the echo of what is
+    /// typed takes that way, too.
+    pub fn delayed(self, begins_late: bool) -> Self {
+        Self { is_delayed: true, begins_late, ..self }
     }
 
     /// The token, as the caller gets it back.
@@ -150,9 +154,16 @@ impl Sentinel {
     /// What to type for `command`, without the final Enter; lines are separated by `\n` and at most 1,000 bytes long.
     /// `before` is the pipeline that ran last in that shell, where it had several parts.
     pub fn typed(&self, form: Form, command: &str, before: &Pipeline) -> String {
-        let Some(last_act) = self.last_act(form) else {
-            return typed(form, self.start(form, before), &[command], &self.end(form));
-        };
+        if matches!(form, Form::Fish | Form::PowerShell) {
+            let noted = match form {
+                Form::Fish if is_complete(command) => {
+                    format!("\n\nbuiltin set -g {} $pipestatus", self.pipeline_variable())
+                }
+                _ => String::new(),
+            };
+            return typed(form, self.start(form, before), &[command, &noted], &self.end(form));
+        }
+        let last_act = self.last_act(form);
         if !is_complete(command) {
             let (start, run) = (self.start_of_text(form, before), self.run_text(form, &last_act));
             return typed(form, start, &[command], &format!("{run}{}", self.end(form)));
@@ -206,19 +217,20 @@ impl Sentinel {
         // A shell that read several lines left its continuation prompt where the output is to begin.
         let mark = format!(r"\030\r\033[K\033]133;S;k={}\033\134", self.nonce);
         let again = before.again(form);
+        let delay = if self.begins_late { BEGIN_DELAY } else { "" };
         match form {
-            Form::Posix => format!(r#"{}; {RESTORE}"#, self.print(form, &format!("\"{mark}\""))),
+            Form::Posix => format!(r#"{delay}{}; {RESTORE}"#, self.print(form, &format!("\"{mark}\""))),
             // The last argument of the call is `$_` then.
             Form::Bash => {
                 let (name, last) = (self.function(), self.last_argument());
                 format!(
-                    r#"{last}=$_; {name}() {{ \builtin unset {last}; \builtin unset -f {name}; \builtin printf "{mark}" >&0 || \command printf "{mark}" >/dev/tty; \builtin return '"$?"'; }}; {name} "${last}" && [[ 1 ]]{again}"#
+                    r#"{last}=$_; {name}() {{ \builtin unset {last}; \builtin unset -f {name}; {delay}\builtin printf "{mark}" >&0 || \command printf "{mark}" >/dev/tty; \builtin return '"$?"'; }}; {name} "${last}" && [[ 1 ]]{again}"#
                 )
             }
             Form::Mksh => {
                 let (print, hook, armed) =
                     (self.print(form, &format!("\"{mark}\"")), self.prompt_hook(), self.prompt_variable());
-                format!(r#"{print}; {MAY_PROMPT} && {armed}= PS1="{hook}$PS1"; {RESTORE}{again}"#)
+                format!(r#"{delay}{print}; {MAY_PROMPT} && {armed}= PS1="{hook}$PS1"; {RESTORE}{again}"#)
             }
             // The mark comes last, because zsh shows the trace of what restores the status. All of it stands on the left
             // of `&&`: what is inside of `always` is no longer exempt from `set -e`.
@@ -274,7 +286,8 @@ impl Sentinel {
             Form::Posix | Form::Bash | Form::Mksh | Form::Zsh => self.opening(form, eval(form), "", before),
             Form::Fish => {
                 let mark = self.mark(form, before);
-                format!("eval '{mark}'; eval 'eval \"{}\"\n", mark.replace('"', "\\\\\""))
+                let again = before.again_by(&self.function());
+                format!("eval '{mark}'; eval 'eval \"{}\"{again}\n", mark.replace('"', "\\\\\""))
             }
             Form::PowerShell => format!("try {{ Invoke-Expression '{}\n", self.mark(form, before)),
         }
@@ -326,16 +339,16 @@ fi; }}") {quiet}; then {eval}"${text}
     }
 
     /// Notes the status of the command, and what else the next one can see of it, from within the evaluated text.
-    fn last_act(&self, form: Form) -> Option<String> {
+    fn last_act(&self, form: Form) -> String {
         let (status, statuses, last) = (self.variable(), self.pipeline_variable(), self.last_argument());
         let noted = match form {
             Form::Posix => format!("{status}=$?"),
             Form::Bash => format!(r#"{status}=$? {statuses}="${{PIPESTATUS[*]}}" {last}=$_"#),
             Form::Mksh => format!(r#"{status}=$? {statuses}="${{PIPESTATUS[*]}}""#),
             Form::Zsh => format!(r#"{status}=$? {statuses}="${{pipestatus[*]}}""#),
-            Form::Fish | Form::PowerShell => return None,
+            Form::Fish | Form::PowerShell => return String::new(),
         };
-        Some(format!("{{ {noted}; }} {}", quiet(form)))
+        format!("{{ {noted}; }} {}", quiet(form))
     }
 
     /// The variable that holds the status for a moment; no other command's, and nobody else's.
@@ -376,7 +389,7 @@ fi; }}") {quiet}; then {eval}"${text}
         let (noted, statuses) = (self.variable(), self.pipeline_variable());
         let (unset, quiet) = (unset(form), quiet(form));
         let (s1, s2) = (t1.replace('$', r"\$"), t2.replace('$', r"\$"));
-        let delay = if self.is_delayed { r"\command sleep 0.1 || :; " } else { "" };
+        let delay = if self.is_delayed { END_DELAY } else { "" };
         let told = format!(r#""${noted}" {n1} {n2} "{s1}" "{s2}" "${noted}" {n1} {n2}"#);
         let with_pipeline = format!(r#""{PIPELINE_FORMAT}{format}" "${{{statuses}-}}" {n1} {n2} {told}"#);
         match form {
@@ -403,7 +416,8 @@ fi; }}") {quiet}; then {eval}"${text}
                 )
             }
             Form::Fish => format!(
-                r#"; eval 'builtin printf "{format}" '$status' "{n1}" "{n2}" \'{t1}\' \'{t2}\' '$status' "{n1}" "{n2}" >/dev/tty 2>/dev/null; return '$status"#
+                r#"; eval 'builtin printf "{PIPELINE_FORMAT}{format}" "${statuses}" "{n1}" "{n2}" '$status' "{n1}" "{n2}" \'{t1}\' \'{t2}\' '$status' "{n1}" "{n2}" >/dev/tty 2>/dev/null; builtin set -e {statuses}; builtin functions -e {function} 2>/dev/null; return '$status"#,
+                function = self.function(),
             ),
             Form::PowerShell => format!(
                 r#"; $KrOk = $? }} catch {{ Write-Host $_; $KrOk = $false }}; $KrS = $(if ($KrOk) {{ 0 }} elseif ($LASTEXITCODE) {{ $LASTEXITCODE }} else {{ 1 }}); [Console]::Write(("{{0}}{{1}}]133;E;{{2}};k={{3}}{{4}}{{1}}\{{0}}{{1}}\{{5}}{{1}}(B{{1}}[4l{{1}}[?7h{{1}}[0m`r`n{{6}}{{7}}:{{2}}:{{3}}{{4}}`r`n" -f [char]24, [char]27, $KrS, '{n1}', '{n2}', [char]15, '{t1}', '{t2}'))"#
@@ -419,6 +433,10 @@ impl Sentinel {
         format!(r#"{eval}'{unset} {names}; case '"${noted}"' in 0) ;; *) (exit '"${noted}"');; esac' && :"#)
     }
 }
+
+/// Gives a pipe the time to pass on what the shell printed, before the start mark and before the end mark.
+const BEGIN_DELAY: &str = r"\command sleep 0.1 || :; ";
+const END_DELAY: &str = r"\command sleep 0.15 || :; ";
 
 /// Tells the statuses of a pipeline.
 const PIPELINE_FORMAT: &str = r"\030\033]133;L;%s;k=%s%s\033\134";
@@ -503,7 +521,7 @@ mod tests {
             ),
             (Form::Zsh, "it's\u{1b}", r"it'\''s'$'\u001b'''; } >/dev/null 2>&1; if ("),
             (Form::Fish, r"it's \", r"it\'s \\'; eval"),
-            (Form::Fish, "a\rb", r"a'\u000d'b'"),
+            (Form::Fish, "a\rb", "a'\\u000d'b\n\nbuiltin set -g s012345 $pipestatus'"),
             (Form::PowerShell, "it's\t", "it''s'+[char]9+''"),
         ] {
             let typed = sentinel().typed(form, command, &Pipeline::default());

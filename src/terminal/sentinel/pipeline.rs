@@ -34,6 +34,15 @@ impl Pipeline {
             Some(_) => format!("; {} && {yes}", parts.join("|")),
         }
     }
+
+    /// The same for fish, with a function of this name.
+    pub(super) fn again_by(&self, name: &str) -> String {
+        if self.0.is_empty() {
+            return String::new();
+        }
+        let parts: Vec<String> = self.0.iter().map(|status| format!("{name} {status}")).collect();
+        format!("; function {name}; builtin return $argv; end; {}", parts.join(" | "))
+    }
 }
 
 /// Parts of the longest pipeline whose statuses are kept.

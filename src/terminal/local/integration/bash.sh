@@ -32,7 +32,8 @@ __kpty_wrap() {
   \builtin local __kpty_shown=$'{ _=\'\b\b\b\b\b\e[K\e]133;V;k=@SECRET@\e\\\' '
   # A plain assignment to PROMPT_COMMAND replaces the first hook and leaves the last, which then tells the end.
   \builtin local __kpty_late=$'__kpty_was=$?\n[[ ${__kpty_status-} ]] || {\n__kpty_status=$__kpty_was\n'"$__kpty_tell"$'}\n'
-  \builtin local __kpty_check=$'[[ ${PWD-}${PS0-}${PS1-}${PS1@a}${PS2-}${PROMPT_COMMAND-} == "${__kpty_seen-}" ]] || __kpty_renew\n__kpty_status=\n'
+  # The paste key comes last: somebody may have bound it to something else.
+  \builtin local __kpty_check=$'[[ ${PWD-}${PS0-}${PS1-}${PS1@a}${PS2-}${PROMPT_COMMAND-} == "${__kpty_seen-}" ]] || __kpty_renew\n__kpty_status=\n\\builtin bind \'"\\e[200~": bracketed-paste-begin\'\n'
   # Closed for the time of a hook, the outputs keep its trace (set -x) to themselves; opening /dev/null takes longer.
   # Where the user has no hooks, one does the work of both: the prompt, and with it the answer, comes sooner.
   \builtin local __kpty_first="$__kpty_shown"$'__kpty_status=$?\n'"$__kpty_tell"'} >&- 2>&-' \

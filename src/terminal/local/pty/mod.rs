@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use kpty_emulator::Size;
 
 pub use process::{
-    Incarnation, ProcessTable, Program, arguments, behind_relay, directory, group_members, is_copy_of, prints_to_pipe,
+    Incarnation, Piped, ProcessTable, Program, arguments, behind_relay, directory, group_members, is_copy_of, piped,
     reader_beside, reads_file, session_members, started,
 };
 #[cfg(unix)]

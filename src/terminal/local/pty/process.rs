@@ -97,17 +97,32 @@ pub fn reads_file(_pid: u32, _least: u32) -> bool {
     false
 }
 
-/// What a process prints goes through a pipe: whoever reads that passes it on later.
+/// Which outputs of a process go through a pipe: whoever reads that passes them on later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Piped {
+    /// Standard output.
+    pub output: bool,
+    /// Standard error, to which many shells print their prompts and what is typed.
+    pub errors: bool,
+}
+
+/// Tells which outputs of a process go through a pipe.
 #[cfg(target_os = "linux")]
-pub fn prints_to_pipe(pid: u32) -> bool {
-    let target = std::fs::read_link(format!("/proc/{pid}/fd/1"));
-    target.is_ok_and(|target| target.to_str().is_some_and(|target| target.starts_with("pipe:")))
+pub fn piped(pid: u32) -> Piped {
+    use std::os::unix::fs::FileTypeExt;
+    let is_pipe = |fd| {
+        std::fs::metadata(format!("/proc/{pid}/fd/{fd}")).is_ok_and(|file| {
+            let kind = file.file_type();
+            kind.is_fifo() || kind.is_socket()
+        })
+    };
+    Piped { output: is_pipe(1), errors: is_pipe(2) }
 }
 
 /// Nothing is known here.
 #[cfg(not(target_os = "linux"))]
-pub fn prints_to_pipe(_pid: u32) -> bool {
-    false
+pub fn piped(_pid: u32) -> Piped {
+    Piped::default()
 }
 
 #[cfg(target_os = "linux")]
