@@ -159,7 +159,7 @@ pub struct Config {
     /// `KPTY_SPAWNS_AT_ONCE`: programs that are started at the same time.
     pub spawns_at_once: usize,
     /// `KPTY_KEEP_DEAD_S`: how long a dead session stays readable.
-    pub keep_dead: Duration,
+    pub dead_retention: Duration,
     /// `KPTY_GUARD_RULES`, `KPTY_GUARD_DOWNLOADS`: what may be typed.
     pub policy: Policy,
     /// `KPTY_REDACT`: secrets are masked wherever text leaves a session.
@@ -203,7 +203,7 @@ impl Default for Config {
             max_sessions: 1_000,
             memory_limit: memory::default_limit(),
             spawns_at_once: SPAWNS_AT_ONCE as usize,
-            keep_dead: Duration::from_secs(600),
+            dead_retention: Duration::from_secs(600),
             policy: Policy::default(),
             redact: true,
             traffic_age: Duration::from_secs(24 * 3_600),
@@ -275,7 +275,7 @@ impl Config {
             max_sessions: reader.number("KPTY_MAX_SESSIONS", 1..=100_000, 1_000) as usize,
             memory_limit: reader.size("KPTY_MEMORY_LIMIT", default.memory_limit),
             spawns_at_once: reader.number("KPTY_SPAWNS_AT_ONCE", 1..=64, SPAWNS_AT_ONCE) as usize,
-            keep_dead: Duration::from_secs(reader.number("KPTY_KEEP_DEAD_S", 0..=86_400, 600)),
+            dead_retention: Duration::from_secs(reader.number("KPTY_KEEP_DEAD_S", 0..=86_400, 600)),
             policy: reader.policy(),
             redact: reader.switch("KPTY_REDACT", true),
             traffic_age: Duration::from_secs(3_600 * reader.number("KPTY_TRAFFIC_HOURS", 1..=8_760, 24)),
@@ -468,7 +468,7 @@ mod tests {
         assert_eq!((config.size.cols(), config.size.rows()), (120, 30));
         assert_eq!((config.ring_bytes, config.max_sessions), (102_400, 1_000));
         assert_eq!(config.talk_timeout, Duration::from_secs(30));
-        assert_eq!(config.keep_dead, Duration::from_secs(600));
+        assert_eq!(config.dead_retention, Duration::from_secs(600));
         assert_eq!(config.screen_access, ScreenAccess::On);
         assert_eq!(config.inherited.len(), 1);
         let default = Config::default();
@@ -487,7 +487,7 @@ mod tests {
         ]);
         let config = config.expect("good values");
         assert_eq!((config.shell.as_str(), config.size.cols(), config.size.rows()), ("/bin/sh", 80, 24));
-        assert_eq!((config.talk_timeout, config.keep_dead), (Duration::from_millis(500), Duration::ZERO));
+        assert_eq!((config.talk_timeout, config.dead_retention), (Duration::from_millis(500), Duration::ZERO));
     }
 
     #[test]

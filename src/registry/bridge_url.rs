@@ -1,18 +1,18 @@
-//! Where a desktop's bridge may be. A URL that somebody registers is one that this server will call, so it must not be
-//! usable to reach anything but a bridge.
+//! Validates the URLs of desktop bridges. The server sends requests to every URL that a client registers, so a URL must
+//! not reach anything but a bridge.
 //!
-//! The grammar is stricter than that of URLs: scheme, host, port, and nothing else. What parsers of URLs disagree about
-//! is refused before any of them sees it. Whoever calls the URL must not follow redirects.
+//! The grammar is stricter than that of URLs: scheme, host and port, nothing else. Forms on which URL parsers disagree
+//! are rejected before any parser sees them. The HTTP client that calls the URL must not follow redirects.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// The longest URL that is looked at.
+/// Maximum length of a URL, in characters.
 const MAX_CHARS: usize = 256;
-/// The port of plain HTTP.
+/// Default port of HTTP.
 const HTTP_PORT: u16 = 80;
 
-/// Checks a URL and returns it in its plain form, without a slash at the end; or says what is wrong with it.
-/// `allowed` are hosts besides loopback.
+/// Validates a URL and returns it in canonical form, without a trailing slash; an error is the reason for the
+/// rejection. `allowed` lists hosts that are permitted besides loopback.
 pub fn check(url: &str, allowed: &[String]) -> Result<String, String> {
     if url.len() > MAX_CHARS {
         return Err(format!("it is longer than {MAX_CHARS} characters"));
@@ -38,12 +38,12 @@ pub fn check(url: &str, allowed: &[String]) -> Result<String, String> {
     Ok(format!("http://{host}:{port}"))
 }
 
-/// Whether this can be the host of a URL.
+/// Returns whether the text is valid as the host of a URL.
 pub fn is_host(host: &str) -> bool {
     plain_host(host).is_some()
 }
 
-/// Host, still with its brackets, and port.
+/// Splits an authority into host, brackets included, and port.
 fn split(authority: &str) -> Result<(&str, u16), String> {
     let host_end = match authority.strip_prefix('[') {
         Some(inner) => inner.find(']').map(|end| end + 2).ok_or("its brackets do not match")?,
@@ -58,7 +58,7 @@ fn split(authority: &str) -> Result<(&str, u16), String> {
     port.map(|port| (host, port)).ok_or_else(|| "its port must be a number from 1 to 65535".to_owned())
 }
 
-/// The host in its plain form, if it may be called.
+/// Canonicalizes the host; `None` when it is neither loopback nor allowed.
 fn permitted(host: &str, allowed: &[String]) -> Option<String> {
     let plain = plain_host(host)?;
     let is_allowed = || allowed.iter().any(|other| plain_host(other).as_ref() == Some(&plain));
@@ -69,8 +69,8 @@ fn permitted(host: &str, allowed: &[String]) -> Option<String> {
     (is_loopback || is_allowed()).then_some(plain)
 }
 
-/// A host as it is compared. A name has a letter in its last part, so that no resolver takes it for an address in one
-/// of the old notations.
+/// Canonicalizes a host for comparison. The last label of a name must contain a letter, so that no resolver reads the
+/// name as an address in an obsolete notation (`0x7f.1`, `2130706433`).
 fn plain_host(host: &str) -> Option<String> {
     if let Some(inner) = host.strip_prefix('[') {
         let address: Ipv6Addr = inner.strip_suffix(']')?.parse().ok()?;

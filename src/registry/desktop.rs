@@ -1,6 +1,7 @@
-//! Sessions of desktop apps: what they told of themselves, and when they were last heard of. Nothing here calls them.
+//! Sessions of desktop apps: what a desktop registered about them and their last heartbeat. This module makes no
+//! requests.
 //!
-//! Time comes from outside, so that nobody has to wait to see an entry grow old.
+//! The caller passes the current time, so tests control the age of an entry.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
@@ -10,93 +11,93 @@ use crate::error::{Error, Result};
 use crate::ids::SessionId;
 use crate::model::{Owner, Role, SessionRecord, Source, iso_time, time_from_iso};
 
-/// Desktop sessions at most.
+/// Maximum number of desktop sessions.
 pub const MAX_DESKTOP_SESSIONS: usize = 10_000;
-/// An entry without a heartbeat for so long is stale. A desktop sends one every 5 s.
+/// An entry without a heartbeat for this long is stale. A desktop sends one every 5 s.
 pub const STALE_AFTER: Duration = Duration::from_secs(30);
-/// An entry without a heartbeat for so long is forgotten.
-pub const FORGOTTEN_AFTER: Duration = Duration::from_secs(7 * 24 * 3_600);
-/// A heartbeat is worth a write to disk when the last one that was is so old: years of them decide nothing but the
-/// seven days above.
-const HEARTBEAT_NEWS: Duration = Duration::from_secs(60);
+/// An entry without a heartbeat for this long is evicted.
+pub const EVICT_AFTER: Duration = Duration::from_secs(7 * 24 * 3_600);
+/// Minimum interval between heartbeats that cause a write to disk. A saved heartbeat only serves [`EVICT_AFTER`], which
+/// is in days, so saving every one of them is not worth the writes.
+const HEARTBEAT_SAVE_INTERVAL: Duration = Duration::from_secs(60);
 
-/// What a desktop tells of one of its sessions.
+/// Data that a desktop sends about one of its sessions.
 #[derive(Clone, Debug, Default)]
 pub struct Registration {
-    /// Its name, which the desktop chose.
+    /// Session id, chosen by the desktop.
     pub session_id: String,
-    /// What kind of program runs there; `shell` if not told.
+    /// Kind of program that runs in the session; `None` means `shell`.
     pub cli_type: Option<String>,
-    /// The child; 0 when not told.
+    /// Process id of the child; 0 when the desktop does not send it.
     pub pid: u32,
-    /// Where its bridge is.
+    /// Base URL of the desktop's bridge.
     pub desktop_url: String,
-    /// Whose it is.
+    /// Owner of the session.
     pub owner: Owner,
 }
 
-/// What became of a registration.
+/// Outcome of a registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Registered {
-    /// There is one more session.
+pub enum RegisterOutcome {
+    /// The session is new.
     Created,
-    /// It was known already.
+    /// The session was registered before.
     Updated {
-        /// It has another owner now, or its owner another name.
+        /// The owner or one of its fields changed.
         owner_changed: bool,
     },
 }
 
-/// What became of the wish to forget a session.
+/// Outcome of a request to unregister a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unregistered {
-    /// It is forgotten.
+pub enum UnregisterOutcome {
+    /// The session is removed.
     Done,
-    /// Nobody knows it.
+    /// No session has this id.
     Unknown,
-    /// It is a session of this server: those are killed.
+    /// The session is local to this server; clients kill local sessions instead.
     IsLocal,
-    /// It is a leader's, and force was not asked for.
+    /// The session belongs to a leader and the request does not set `force`.
     LeaderProtected,
 }
 
-/// A session as others are told of it.
+/// A session as it appears in listings.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
-    /// The session.
+pub struct ListedSession {
+    /// Public record of the session.
     pub record: SessionRecord,
-    /// A desktop session that has not been heard of for a while.
+    /// True for a desktop session whose last heartbeat is older than [`STALE_AFTER`].
     pub is_stale: bool,
 }
 
-/// The table of desktop sessions.
+/// Table of desktop sessions.
 #[derive(Debug, Default)]
-pub(super) struct Desktops {
-    entries: HashMap<SessionId, Entry>,
-    /// Entries made so far, to list them in that order.
-    made: u64,
+pub(super) struct DesktopTable {
+    entries: HashMap<SessionId, DesktopEntry>,
+    /// Number of entries created so far; gives each entry its position in listings.
+    created: u64,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct DesktopEntry {
     order: u64,
     cli_type: String,
     pid: u32,
     desktop_url: String,
     created_at: SystemTime,
     heartbeat: SystemTime,
-    /// The heartbeat that was worth telling.
-    told: SystemTime,
+    /// Last heartbeat that caused a write to disk.
+    heartbeat_saved: SystemTime,
     owner: Owner,
 }
 
-/// How long ago something was. A clock that was set back makes it now.
+/// Returns the time since `then`; zero when the clock was set back.
 fn age(now: SystemTime, then: SystemTime) -> Duration {
     now.duration_since(then).unwrap_or_default()
 }
 
-impl Entry {
-    fn listed(&self, id: &SessionId, now: SystemTime) -> Listed {
+impl DesktopEntry {
+    fn listed(&self, id: &SessionId, now: SystemTime) -> ListedSession {
         let owner = &self.owner;
         let record = SessionRecord {
             session_id: id.to_string(),
@@ -112,13 +113,13 @@ impl Entry {
             label: owner.label.clone(),
             claude_code_session_id: owner.claude_code_session_id.clone(),
         };
-        Listed { record, is_stale: age(now, self.heartbeat) >= STALE_AFTER }
+        ListedSession { record, is_stale: age(now, self.heartbeat) >= STALE_AFTER }
     }
 }
 
-impl Desktops {
-    /// Adds or updates an entry. The URL has been checked; after an error nothing is changed.
-    pub(super) fn register(&mut self, given: &Registration, now: SystemTime) -> Result<Registered> {
+impl DesktopTable {
+    /// Adds or updates an entry. The caller has validated the URL. An error leaves the table unchanged.
+    pub(super) fn register(&mut self, given: &Registration, now: SystemTime) -> Result<RegisterOutcome> {
         check_session_id(&given.session_id)?;
         check_owner(&given.owner)?;
         let cli_type = given.cli_type.as_deref().unwrap_or("shell");
@@ -131,32 +132,32 @@ impl Desktops {
             if given.pid != 0 {
                 entry.pid = given.pid;
             }
-            (entry.heartbeat, entry.told) = (now, now);
-            return Ok(Registered::Updated { owner_changed: entry.owner != before });
+            (entry.heartbeat, entry.heartbeat_saved) = (now, now);
+            return Ok(RegisterOutcome::Updated { owner_changed: entry.owner != before });
         }
-        self.insert(id, |order| Entry {
+        self.insert(id, |order| DesktopEntry {
             order,
             cli_type: cli_type.to_owned(),
             pid: given.pid,
             desktop_url: given.desktop_url.clone(),
             created_at: now,
             heartbeat: now,
-            told: now,
+            heartbeat_saved: now,
             owner: given.owner.clone(),
         })?;
-        Ok(Registered::Created)
+        Ok(RegisterOutcome::Created)
     }
 
-    fn insert(&mut self, id: SessionId, entry: impl FnOnce(u64) -> Entry) -> Result<()> {
+    fn insert(&mut self, id: SessionId, entry: impl FnOnce(u64) -> DesktopEntry) -> Result<()> {
         if self.entries.len() >= MAX_DESKTOP_SESSIONS {
             return Err(Error::LimitReached { limit: MAX_DESKTOP_SESSIONS });
         }
-        self.made += 1;
-        self.entries.insert(id, entry(self.made));
+        self.created += 1;
+        self.entries.insert(id, entry(self.created));
         Ok(())
     }
 
-    /// Takes an entry back as it was written down. Returns false for what cannot be one, is too old, or is there.
+    /// Restores a saved entry. Returns false when the record is invalid, expired or already present.
     pub(super) fn restore(&mut self, record: &SessionRecord, desktop_url: String, now: SystemTime) -> bool {
         let owner = Owner {
             agent_id: record.owner_agent_id.clone(),
@@ -168,68 +169,77 @@ impl Desktops {
         let id = SessionId::named(&record.session_id);
         let is_good = check_session_id(&record.session_id).and_then(|()| check_owner(&owner)).is_ok()
             && check_text("cli_type", &record.cli_type).is_ok();
-        // What was written is not from the future; a moment that cannot be read was not long ago.
+        // A time in the future is clamped to now; an unreadable time counts as now.
         let moment = |text: &str| time_from_iso(text).unwrap_or(now).min(now);
         let (created_at, heartbeat) = (moment(&record.created_at), moment(&record.last_heartbeat));
-        if !is_good || self.entries.contains_key(&id) || age(now, heartbeat) >= FORGOTTEN_AFTER {
+        if !is_good || self.entries.contains_key(&id) || age(now, heartbeat) >= EVICT_AFTER {
             return false;
         }
         let (cli_type, pid) = (record.cli_type.clone(), record.pid);
-        let entry = |order| Entry { order, cli_type, pid, desktop_url, created_at, heartbeat, told: heartbeat, owner };
+        let entry = |order| DesktopEntry {
+            order,
+            cli_type,
+            pid,
+            desktop_url,
+            created_at,
+            heartbeat,
+            heartbeat_saved: heartbeat,
+            owner,
+        };
         self.insert(id, entry).is_ok()
     }
 
-    /// It lives. Returns whether that is worth telling; `None` when nobody knows it.
+    /// Records a heartbeat. Returns whether it is due for saving; `None` for an unknown session.
     pub(super) fn heartbeat(&mut self, id: &SessionId, now: SystemTime) -> Option<bool> {
         let entry = self.entries.get_mut(id)?;
         entry.heartbeat = now;
-        let is_news = age(now, entry.told) >= HEARTBEAT_NEWS;
-        if is_news {
-            entry.told = now;
+        let is_due = age(now, entry.heartbeat_saved) >= HEARTBEAT_SAVE_INTERVAL;
+        if is_due {
+            entry.heartbeat_saved = now;
         }
-        Some(is_news)
+        Some(is_due)
     }
 
-    /// Forgets an entry.
-    pub(super) fn unregister(&mut self, id: &SessionId, force: bool) -> Unregistered {
+    /// Removes an entry.
+    pub(super) fn unregister(&mut self, id: &SessionId, force: bool) -> UnregisterOutcome {
         match self.entries.get(id) {
-            None => Unregistered::Unknown,
-            Some(entry) if entry.owner.role == Some(Role::Leader) && !force => Unregistered::LeaderProtected,
+            None => UnregisterOutcome::Unknown,
+            Some(entry) if entry.owner.role == Some(Role::Leader) && !force => UnregisterOutcome::LeaderProtected,
             Some(_) => {
                 self.entries.remove(id);
-                Unregistered::Done
+                UnregisterOutcome::Done
             }
         }
     }
 
-    /// Forgets all that were not heard of for days. Returns their names.
-    pub(super) fn forget_old(&mut self, now: SystemTime) -> Vec<SessionId> {
-        let is_old = |entry: &Entry| age(now, entry.heartbeat) >= FORGOTTEN_AFTER;
+    /// Removes entries without a heartbeat for [`EVICT_AFTER`]. Returns their ids.
+    pub(super) fn evict_expired(&mut self, now: SystemTime) -> Vec<SessionId> {
+        let is_old = |entry: &DesktopEntry| age(now, entry.heartbeat) >= EVICT_AFTER;
         let old: Vec<_> = self.entries.iter().filter(|(_, entry)| is_old(entry)).map(|(id, _)| id.clone()).collect();
         old.iter().for_each(|id| drop(self.entries.remove(id)));
         old
     }
 
-    /// Forgets all. Returns how many there were.
+    /// Removes all entries. Returns their number.
     pub(super) fn clear(&mut self) -> usize {
         let count = self.entries.len();
         self.entries.clear();
         count
     }
 
-    /// The owner of an entry.
+    /// Returns the owner of an entry.
     pub(super) fn owner_mut(&mut self, id: &SessionId) -> Option<&mut Owner> {
         self.entries.get_mut(id).map(|entry| &mut entry.owner)
     }
 
-    /// One entry.
-    pub(super) fn get(&self, id: &SessionId, now: SystemTime) -> Option<Listed> {
-        let entry = self.entries.get(id).filter(|entry| age(now, entry.heartbeat) < FORGOTTEN_AFTER)?;
+    /// Returns one entry.
+    pub(super) fn get(&self, id: &SessionId, now: SystemTime) -> Option<ListedSession> {
+        let entry = self.entries.get(id).filter(|entry| age(now, entry.heartbeat) < EVICT_AFTER)?;
         Some(entry.listed(id, now))
     }
 
-    /// All entries, the oldest first.
-    pub(super) fn all(&self, now: SystemTime) -> Vec<Listed> {
+    /// Returns all entries, oldest first.
+    pub(super) fn all(&self, now: SystemTime) -> Vec<ListedSession> {
         let mut entries: Vec<_> = self.entries.iter().collect();
         entries.sort_by_key(|(_, entry)| entry.order);
         entries.into_iter().map(|(id, entry)| entry.listed(id, now)).collect()
@@ -255,9 +265,9 @@ mod tests {
 
     #[test]
     fn an_entry_grows_stale_and_comes_back_with_a_heartbeat() {
-        let mut desktops = Desktops::default();
+        let mut desktops = DesktopTable::default();
         let id = SessionId::named("d1");
-        assert_eq!(desktops.register(&registration("d1"), at(0)).ok(), Some(Registered::Created));
+        assert_eq!(desktops.register(&registration("d1"), at(0)).ok(), Some(RegisterOutcome::Created));
         for (seconds, stale) in [(0, false), (29, false), (30, true), (100_000, true)] {
             let listed = desktops.get(&id, at(seconds)).expect("it is there");
             assert_eq!(listed.is_stale, stale, "after {seconds} s");
@@ -267,35 +277,35 @@ mod tests {
         assert_eq!(desktops.heartbeat(&id, at(100_005)), Some(false), "one in a minute is news");
         assert!(!desktops.get(&id, at(100_034)).expect("it is there").is_stale);
         assert!(desktops.get(&id, at(100_035)).expect("it is there").is_stale);
-        // A clock that was set back makes nothing old.
+        // A clock that was set back does not age an entry.
         assert!(!desktops.get(&id, at(0)).expect("it is there").is_stale);
         assert_eq!(desktops.heartbeat(&SessionId::named("d2"), at(0)), None);
     }
 
     #[test]
     fn an_entry_is_forgotten_after_a_week_of_silence() {
-        let mut desktops = Desktops::default();
-        let week = FORGOTTEN_AFTER.as_secs();
+        let mut desktops = DesktopTable::default();
+        let week = EVICT_AFTER.as_secs();
         for id in ["old", "new"] {
             desktops.register(&registration(id), at(0)).expect("a good entry");
         }
         desktops.heartbeat(&SessionId::named("new"), at(10));
-        assert!(desktops.forget_old(at(week - 1)).is_empty());
+        assert!(desktops.evict_expired(at(week - 1)).is_empty());
         assert!(desktops.get(&SessionId::named("old"), at(week)).is_none());
-        assert_eq!(desktops.forget_old(at(week)), [SessionId::named("old")]);
+        assert_eq!(desktops.evict_expired(at(week)), [SessionId::named("old")]);
         assert_eq!(desktops.all(at(week)).len(), 1);
     }
 
     #[test]
     fn an_update_takes_what_is_given_and_a_bad_one_nothing() {
-        let mut desktops = Desktops::default();
+        let mut desktops = DesktopTable::default();
         let owner = Owner { agent_id: Some("a".to_owned()), label: Some("x".to_owned()), ..Owner::default() };
         let first = Registration { pid: 7, owner, cli_type: Some("claude".to_owned()), ..registration("d") };
         desktops.register(&first, at(0)).expect("a good entry");
         let owner = Owner { label: Some("y".to_owned()), ..Owner::default() };
         let second = Registration { owner, cli_type: Some("codex".to_owned()), ..registration("d") };
         let updated = desktops.register(&second, at(5)).ok();
-        assert_eq!(updated, Some(Registered::Updated { owner_changed: true }));
+        assert_eq!(updated, Some(RegisterOutcome::Updated { owner_changed: true }));
         let record = desktops.get(&SessionId::named("d"), at(5)).expect("it is there").record;
         assert_eq!((record.cli_type.as_str(), record.pid), ("claude", 7));
         assert_eq!((record.owner_agent_id.as_deref(), record.label.as_deref()), (Some("a"), Some("y")));
@@ -308,7 +318,7 @@ mod tests {
 
     #[test]
     fn there_is_a_last_place() {
-        let mut desktops = Desktops::default();
+        let mut desktops = DesktopTable::default();
         for number in 0..MAX_DESKTOP_SESSIONS {
             desktops.register(&registration(&number.to_string()), at(0)).expect("a free place");
         }
@@ -319,22 +329,22 @@ mod tests {
 
     #[test]
     fn what_was_written_comes_back() {
-        let mut desktops = Desktops::default();
+        let mut desktops = DesktopTable::default();
         desktops.register(&registration("d"), at(0)).expect("a good entry");
         let written = desktops.all(at(0)).remove(0).record;
         let url = || "http://127.0.0.1:8201".to_owned();
-        let mut restored = Desktops::default();
+        let mut restored = DesktopTable::default();
         assert!(restored.restore(&written, url(), at(3_600)));
         assert!(!restored.restore(&written, url(), at(3_600)), "it is there");
-        assert_eq!(restored.all(at(3_600)), [Listed { record: written.clone(), is_stale: true }]);
+        assert_eq!(restored.all(at(3_600)), [ListedSession { record: written.clone(), is_stale: true }]);
         for (record, now) in [
-            (written.clone(), at(FORGOTTEN_AFTER.as_secs())),
+            (written.clone(), at(EVICT_AFTER.as_secs())),
             (SessionRecord { session_id: "../d".to_owned(), ..written.clone() }, at(0)),
             (SessionRecord { label: Some("\u{7}".to_owned()), ..written.clone() }, at(0)),
         ] {
-            assert!(!Desktops::default().restore(&record, url(), now), "{record:?}");
+            assert!(!DesktopTable::default().restore(&record, url(), now), "{record:?}");
         }
-        let mut later = Desktops::default();
+        let mut later = DesktopTable::default();
         assert!(later.restore(&SessionRecord { last_heartbeat: iso_time(at(9_999)), ..written }, url(), at(10)));
         assert_eq!(later.all(at(10))[0].record.last_heartbeat, iso_time(at(10)), "nothing comes from the future");
     }

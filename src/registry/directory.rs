@@ -1,6 +1,6 @@
-//! Local and desktop sessions as equals: what is told of them, to whom they belong, and what changed.
+//! Uniform view of local and desktop sessions: records, ownership and change notification.
 //!
-//! The lock of the table is never held while a session is looked at.
+//! The table lock is never held while a session's own state is read.
 
 use std::collections::BTreeSet;
 use std::time::SystemTime;
@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::desktop::{Listed, Registered, Registration, Unregistered};
+use super::desktop::{ListedSession, RegisterOutcome, Registration, UnregisterOutcome};
 use super::events::RegistryEvent;
 use super::{OwnerChange, Registry, Table, bridge_url, check_owner};
 use crate::error::{Error, Exited, Result};
@@ -16,61 +16,61 @@ use crate::ids::SessionId;
 use crate::model::{Owner, SessionRecord, Source, iso_time};
 use crate::terminal::local::Session;
 
-/// Where a session was found.
+/// Where a session lives.
 pub enum Located {
-    /// It is one of this server.
+    /// On this server.
     Local(Session),
-    /// It is one of a desktop app.
+    /// In a desktop app.
     Desktop(Box<SessionRecord>),
 }
 
 impl Registry {
-    /// Moves with every change that is worth keeping; [`Registry::take_events`] has what happened.
+    /// Returns a channel that advances with every change worth saving; [`Registry::take_events`] returns the events.
     pub fn changed(&self) -> watch::Receiver<u64> {
         self.shared.changed.subscribe()
     }
 
-    /// What happened since it was asked for the last time; the newest [`super::MAX_EVENTS`] of it.
+    /// Takes the events since the last call, at most the newest [`super::MAX_EVENTS`].
     pub fn take_events(&self) -> Vec<RegistryEvent> {
         self.shared.lock().events.take()
     }
 
-    /// All live sessions, those of this server first, each kind the oldest first.
+    /// Returns all live sessions: local ones first, each kind oldest first.
     pub fn records(&self) -> Vec<SessionRecord> {
         self.listing().into_iter().map(|listed| listed.record).collect()
     }
 
-    /// The same as [`Registry::records`], with what is not kept.
-    pub fn listing(&self) -> Vec<Listed> {
-        let local = self.live().into_iter().map(|(_, record)| Listed { record, is_stale: false });
+    /// Like [`Registry::records`], with the fields that are not saved.
+    pub fn listing(&self) -> Vec<ListedSession> {
+        let local = self.live().into_iter().map(|(_, record)| ListedSession { record, is_stale: false });
         let mut all: Vec<_> = local.collect();
         all.extend(self.desktop_sessions());
         all
     }
 
-    /// The sessions of desktop apps, the oldest first. Those that were silent for a week are forgotten here.
-    pub fn desktop_sessions(&self) -> Vec<Listed> {
+    /// Returns the sessions of desktop apps, oldest first, after evicting expired ones.
+    pub fn desktop_sessions(&self) -> Vec<ListedSession> {
         let now = self.shared.now();
         let mut table = self.shared.lock();
-        let has_forgotten = self.forget_old(&mut table, now);
+        let has_forgotten = self.evict_expired(&mut table, now);
         let all = table.desktop.all(now);
         drop(table);
         if has_forgotten {
-            self.shared.tell();
+            self.shared.announce_change();
         }
         all
     }
 
-    /// Forgets desktop sessions that were silent for a week. Returns whether there were any.
-    fn forget_old(&self, table: &mut Table, now: SystemTime) -> bool {
-        let forgotten = table.desktop.forget_old(now);
+    /// Evicts expired desktop sessions. Returns whether there were any.
+    fn evict_expired(&self, table: &mut Table, now: SystemTime) -> bool {
+        let forgotten = table.desktop.evict_expired(now);
         for id in &forgotten {
             self.shared.note(table, "session_killed", id.as_str(), json!({ "reason": "stale" }));
         }
         !forgotten.is_empty()
     }
 
-    /// The live sessions of this server, the oldest first.
+    /// Returns the live local sessions, oldest first.
     pub(super) fn live(&self) -> Vec<(Session, SessionRecord)> {
         let mut found: Vec<_> = {
             let table = self.shared.lock();
@@ -78,17 +78,17 @@ impl Registry {
             live.map(|entry| (entry.order, entry.session.clone(), entry.cli_type.clone())).collect()
         };
         found.sort_by_key(|(order, ..)| *order);
-        // One that ended a moment ago may still be marked as alive.
+        // The table may still mark a session as alive that ended a moment ago.
         found.retain(|(_, session, _)| session.exit().is_none());
         found.into_iter().map(|(_, session, cli_type)| (session.clone(), local_record(&session, cli_type))).collect()
     }
 
-    /// What kind of program a session of this server is.
+    /// Returns the kind of program that runs in a local session.
     pub fn cli_type(&self, id: &SessionId) -> Option<String> {
         self.shared.lock().entries.get(id).map(|entry| entry.cli_type.clone())
     }
 
-    /// The session of this name, also a dead one of this server.
+    /// Finds a session by id; includes dead local sessions until they are reaped.
     pub fn locate(&self, id: &SessionId) -> Result<Located> {
         if let Ok(session) = self.get(id) {
             return Ok(Located::Local(session));
@@ -97,11 +97,11 @@ impl Registry {
         listed.map(|listed| Located::Desktop(Box::new(listed.record))).ok_or_else(|| Error::SessionNotFound(id.clone()))
     }
 
-    /// A live session, as it is told to others.
-    pub fn listed(&self, id: &SessionId) -> Result<Listed> {
+    /// Returns the listing entry of a live session.
+    pub fn listed(&self, id: &SessionId) -> Result<ListedSession> {
         if let Ok(session) = self.get(id) {
             let record = self.live_record(&session)?;
-            return Ok(Listed { record, is_stale: false });
+            return Ok(ListedSession { record, is_stale: false });
         }
         let listed = self.shared.lock().desktop.get(id, self.shared.now());
         listed.ok_or_else(|| Error::SessionNotFound(id.clone()))
@@ -113,42 +113,42 @@ impl Registry {
         Ok(local_record(session, cli_type))
     }
 
-    /// A desktop tells of a session. The name of a session of this server is refused.
-    pub fn register_desktop(&self, mut given: Registration) -> Result<Registered> {
-        let url = bridge_url::check(&given.desktop_url, &self.shared.setup.allow_bridge);
+    /// Registers a session of a desktop. Rejects the id of a local session.
+    pub fn register_desktop(&self, mut given: Registration) -> Result<RegisterOutcome> {
+        let url = bridge_url::check(&given.desktop_url, &self.shared.options.allow_bridge);
         given.desktop_url = url.map_err(|problem| Error::invalid("desktop_url", problem))?;
         let (now, id) = (self.shared.now(), SessionId::named(&given.session_id));
         let mut table = self.shared.lock();
         if table.entries.contains_key(&id) {
             return Err(Error::invalid("session_id", format!("{id} is a local session of this server")));
         }
-        // An entry that has been silent for a week is another session of the same name.
-        self.forget_old(&mut table, now);
+        // Evicts first: a session that reuses an expired entry's id is a new session.
+        self.evict_expired(&mut table, now);
         let registered = table.desktop.register(&given, now)?;
         match registered {
-            Registered::Created => {
+            RegisterOutcome::Created => {
                 let cli_type = given.cli_type.as_deref().unwrap_or("shell");
                 let owner = &given.owner.agent_id;
                 let details =
                     json!({ "source": "desktop", "cli_type": cli_type, "pid": given.pid, "owner_agent_id": owner });
                 self.shared.note(&mut table, "session_created", id.as_str(), details);
             }
-            Registered::Updated { owner_changed: true } => self.note_owner(&mut table, &id, None),
-            Registered::Updated { owner_changed: false } => {}
+            RegisterOutcome::Updated { owner_changed: true } => self.note_owner(&mut table, &id, None),
+            RegisterOutcome::Updated { owner_changed: false } => {}
         }
         drop(table);
-        self.shared.tell();
+        self.shared.announce_change();
         Ok(registered)
     }
 
-    /// Notes whose a session is now: as told, else as the table of desktop sessions has it.
+    /// Records an ownership event. Without an explicit owner it uses the one in the table of desktop sessions.
     fn note_owner(&self, table: &mut Table, id: &SessionId, owner: Option<&Owner>) {
         let found = table.desktop.owner_mut(id).map(|owner| owner.agent_id.clone());
         let agent_id = owner.map_or_else(|| found.flatten(), |owner| owner.agent_id.clone());
         self.shared.note(table, "ownership_updated", id.as_str(), json!({ "owner_agent_id": agent_id }));
     }
 
-    /// A session lives. One of this server needs nobody to say so. False when nobody knows it.
+    /// Records a heartbeat; a local session needs none. Returns false for an unknown session.
     pub fn heartbeat(&self, id: &SessionId) -> bool {
         let now = self.shared.now();
         let mut table = self.shared.lock();
@@ -158,49 +158,52 @@ impl Registry {
         let heard = table.desktop.heartbeat(id, now);
         drop(table);
         if heard == Some(true) {
-            self.shared.tell();
+            self.shared.announce_change();
         }
         heard.is_some()
     }
 
-    /// Forgets a desktop session.
-    pub fn unregister(&self, id: &SessionId, force: bool) -> Unregistered {
+    /// Removes a desktop session.
+    pub fn unregister(&self, id: &SessionId, force: bool) -> UnregisterOutcome {
         let mut table = self.shared.lock();
         if table.entries.contains_key(id) {
-            return Unregistered::IsLocal;
+            return UnregisterOutcome::IsLocal;
         }
         let outcome = table.desktop.unregister(id, force);
-        if outcome == Unregistered::Done {
+        if outcome == UnregisterOutcome::Done {
             self.shared.note(&mut table, "session_killed", id.as_str(), json!({ "reason": "unregister" }));
             drop(table);
-            self.shared.tell();
+            self.shared.announce_change();
         }
         outcome
     }
 
-    /// Forgets all desktop sessions and all owners. Nothing is killed. Returns how many sessions are forgotten.
+    /// Removes all desktop sessions and all owners; kills nothing. Returns the number of sessions affected.
     pub fn reset(&self) -> usize {
         let count = self.shared.lock().desktop.clear();
         for session in self.list() {
             session.with_owner(|owner| *owner = Owner::default());
         }
         self.shared.note(&mut self.shared.lock(), "registry_reset", "", json!({ "cleared_count": count }));
-        self.shared.tell();
+        self.shared.announce_change();
         count
     }
 
-    /// Takes desktop sessions back as they were written down. What is bad, too old or not a desktop's is left out.
-    /// Returns how many came back.
+    /// Restores saved desktop sessions and skips records that are invalid, expired or not of a desktop. Returns how
+    /// many it restored.
     pub fn restore(&self, records: Vec<SessionRecord>) -> usize {
         let now = self.shared.now();
         let mut table = self.shared.lock();
         let mut count = 0;
         for record in records.iter().filter(|record| record.source == Source::Desktop) {
             let url = record.desktop_url.as_deref().unwrap_or_default();
-            let url = match bridge_url::check(url, &self.shared.setup.allow_bridge) {
+            let url = match bridge_url::check(url, &self.shared.options.allow_bridge) {
                 Ok(url) => url,
                 Err(problem) => {
-                    tracing::warn!("{} is not taken back, its bridge may not be called: {problem}", record.session_id);
+                    tracing::warn!(
+                        "desktop session {} is not restored: bridge URL rejected: {problem}",
+                        record.session_id
+                    );
                     continue;
                 }
             };
@@ -208,11 +211,11 @@ impl Registry {
             count += usize::from(!is_ours && table.desktop.restore(record, url, now));
         }
         drop(table);
-        self.shared.tell();
+        self.shared.announce_change();
         count
     }
 
-    /// Changes the owner of a live session. After an error nothing is changed.
+    /// Changes the owner of a live session. An error leaves it unchanged.
     pub fn change_owner(&self, id: &SessionId, change: &OwnerChange) -> Result<SessionRecord> {
         if let OwnerChange::Update(owner) | OwnerChange::Adopt { owner, .. } = change {
             check_owner(owner)?;
@@ -222,7 +225,7 @@ impl Registry {
             let (changed, owner) = session.with_owner(|owner| (change.apply(id, owner), owner.clone()));
             if changed? {
                 self.note_owner(&mut self.shared.lock(), id, Some(&owner));
-                self.shared.tell();
+                self.shared.announce_change();
             }
             return self.live_record(&session);
         }
@@ -231,47 +234,47 @@ impl Registry {
         if change.apply(id, owner)? {
             self.note_owner(&mut table, id, None);
             drop(table);
-            self.shared.tell();
+            self.shared.announce_change();
         } else {
             drop(table);
         }
         Ok(self.listed(id)?.record)
     }
 
-    /// From now on this agent leads.
+    /// Registers an agent as a leader.
     pub fn register_leader(&self, agent_id: &str) -> Result<()> {
         self.shared.lock().leaders.add(agent_id).map(drop)
     }
 
-    /// It leads no longer.
+    /// Removes an agent from the leaders.
     pub fn deregister_leader(&self, agent_id: &str) {
         self.shared.lock().leaders.remove(agent_id);
     }
 
-    /// All that were registered.
+    /// Returns all registered leaders.
     pub fn registered_leaders(&self) -> Vec<String> {
         self.shared.lock().leaders.all()
     }
 
-    /// Whether an agent was registered as a leader.
+    /// Returns whether an agent is registered as a leader.
     pub fn is_registered_leader(&self, agent_id: &str) -> bool {
         self.shared.lock().leaders.contains(agent_id)
     }
 
-    /// The agents that own a session, each once.
+    /// Returns the distinct agents that own a session.
     pub fn owners(&self) -> BTreeSet<String> {
         let local = self.list().into_iter().filter_map(|session| session.with_owner(|owner| owner.agent_id.clone()));
         let desktop = self.desktop_sessions().into_iter().filter_map(|listed| listed.record.owner_agent_id);
         local.chain(desktop).collect()
     }
 
-    /// Whether an agent leads: it was registered, or this server was started for it as a leader.
+    /// Returns whether an agent leads: it is registered, or the server was started for it as a leader.
     pub fn is_leader(&self, agent_id: &str) -> bool {
-        self.shared.lock().leaders.contains(agent_id) || self.shared.setup.own_leader.as_deref() == Some(agent_id)
+        self.shared.lock().leaders.contains(agent_id) || self.shared.options.own_leader.as_deref() == Some(agent_id)
     }
 }
 
-/// A session of this server, as others are told of it.
+/// Builds the public record of a local session.
 fn local_record(session: &Session, cli_type: String) -> SessionRecord {
     let owner = session.with_owner(|owner| owner.clone());
     SessionRecord {
@@ -303,16 +306,16 @@ mod tests {
     use std::time::{Duration, UNIX_EPOCH};
 
     use super::*;
-    use crate::registry::{Bounds, FORGOTTEN_AFTER, Setup};
+    use crate::registry::{EVICT_AFTER, RegistryLimits, RegistryOptions};
 
-    /// A table, and its clock in seconds.
+    /// Creates a registry and a settable clock, in seconds.
     fn registry() -> (Registry, Arc<AtomicU64>) {
         let seconds = Arc::new(AtomicU64::new(1_800_000_000));
         let hand = Arc::clone(&seconds);
         let clock = Arc::new(move || UNIX_EPOCH + Duration::from_secs(hand.load(Ordering::Relaxed)));
-        let bounds = Bounds { max_sessions: 1, spawns_at_once: 1, keep_dead: Duration::ZERO };
-        let setup = Setup { clock, own_leader: Some("me".to_owned()), ..Setup::default() };
-        (Registry::with(bounds, setup), seconds)
+        let limits = RegistryLimits { max_sessions: 1, spawns_at_once: 1, dead_retention: Duration::ZERO };
+        let options = RegistryOptions { clock, own_leader: Some("me".to_owned()), ..RegistryOptions::default() };
+        (Registry::with(limits, options), seconds)
     }
 
     fn register(registry: &Registry, id: &str, agent: &str) {
@@ -339,7 +342,7 @@ mod tests {
         assert!(registry.heartbeat(&id) && !is_stale());
         let mut changed = registry.changed();
         changed.mark_unchanged();
-        clock.fetch_add(FORGOTTEN_AFTER.as_secs(), Ordering::Relaxed);
+        clock.fetch_add(EVICT_AFTER.as_secs(), Ordering::Relaxed);
         assert!(registry.listed(&id).is_err());
         assert_eq!(registry.records(), []);
         assert!(changed.has_changed().expect("the table lives"));
@@ -374,7 +377,7 @@ mod tests {
         assert_eq!(record.owner_agent_id, None);
         assert!(is_told());
         registry.change_owner(&SessionId::named("d"), &change).expect("it is free");
-        assert_eq!(registry.unregister(&SessionId::named("x"), true), Unregistered::Unknown);
+        assert_eq!(registry.unregister(&SessionId::named("x"), true), UnregisterOutcome::Unknown);
         assert_eq!(registry.reset(), 1);
         assert!(is_told() && registry.records().is_empty());
         let names: Vec<_> = events(&registry).into_iter().map(|(event, _)| event).collect();

@@ -1,27 +1,27 @@
-//! What happened in the table, for whoever keeps a journal of it. If nobody does, only the newest is remembered.
+//! Queue of registry events for the saver's journal. It is bounded: without a consumer the oldest events are dropped.
 
 use std::collections::VecDeque;
 use std::time::SystemTime;
 
 use serde_json::{Map, Value};
 
-/// Events that wait to be taken; the oldest goes when one more comes.
+/// Maximum number of queued events; a new event evicts the oldest.
 pub const MAX_EVENTS: usize = 1_024;
 
-/// Something that happened.
+/// An event of the registry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegistryEvent {
-    /// When.
+    /// Time of the event.
     pub at: SystemTime,
     /// `session_created`, `session_killed`, `ownership_updated` or `registry_reset`.
     pub event: &'static str,
-    /// To which session; empty for `registry_reset`, which is about all of them.
+    /// Session concerned; empty for `registry_reset`, which concerns all of them.
     pub session_id: String,
-    /// What else the journal says about it.
+    /// Further fields for the journal.
     pub details: Map<String, Value>,
 }
 
-/// The events that nobody has taken yet.
+/// Events that have not been taken.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     waiting: VecDeque<RegistryEvent>,

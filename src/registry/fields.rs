@@ -1,21 +1,21 @@
-//! What texts the table takes from others: short ones that are no harm as file names, in journals and on terminals.
+//! Validation of text fields that clients supply. A valid field is safe as a file name, in a journal and on a terminal.
 
 use crate::error::{Error, Result};
 use crate::model::Owner;
 
-/// The longest id of a session.
+/// Maximum length of a session id, in bytes.
 const MAX_ID: usize = 128;
-/// The longest text in any other field, in characters.
+/// Maximum length of any other field, in characters.
 pub const MAX_TEXT: usize = 256;
 
-/// True for what can be the id of a session. It becomes the name of a folder, so it has no separators and does not
-/// begin with a dot.
+/// Returns whether the text is valid as a session id. The id becomes a folder name, so it contains no separators and
+/// does not begin with a dot.
 pub fn is_session_id(id: &str) -> bool {
     let is_known = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
     (1..=MAX_ID).contains(&id.len()) && id.bytes().all(is_known) && !id.starts_with('.')
 }
 
-/// Refuses an id that cannot be one.
+/// Rejects an invalid session id.
 pub(super) fn check_session_id(id: &str) -> Result<()> {
     match is_session_id(id) {
         true => Ok(()),
@@ -26,7 +26,7 @@ pub(super) fn check_session_id(id: &str) -> Result<()> {
     }
 }
 
-/// Refuses text that is too long, or that has control characters: they would act on a terminal that shows them.
+/// Rejects text that is too long or contains control characters, which a terminal would execute.
 pub fn check_text(name: &str, text: &str) -> Result<()> {
     if text.chars().nth(MAX_TEXT).is_some() {
         return Err(Error::invalid(name, format!("it is longer than {MAX_TEXT} characters")));
@@ -37,7 +37,7 @@ pub fn check_text(name: &str, text: &str) -> Result<()> {
     }
 }
 
-/// Refuses an owner with such a text in any field.
+/// Rejects an owner with invalid text in any field.
 pub fn check_owner(owner: &Owner) -> Result<()> {
     let texts = [
         ("owner_agent_id", &owner.agent_id),

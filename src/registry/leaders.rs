@@ -1,21 +1,21 @@
-//! Who leads. It is shown and enforced nowhere: a claim is no proof.
+//! Registered leader agents. The role is informational: it is a claim without proof and grants no permission.
 
 use std::collections::BTreeSet;
 
 use super::fields::check_text;
 use crate::error::{Error, Result};
 
-/// Registered leaders at most.
+/// Maximum number of registered leaders.
 const MAX_LEADERS: usize = 1_000;
 
-/// The agents that lead.
+/// Set of leader agents.
 #[derive(Debug, Default)]
 pub(super) struct Leaders {
     registered: BTreeSet<String>,
 }
 
 impl Leaders {
-    /// Adds one. Returns whether it is new.
+    /// Adds an agent. Returns whether it is new.
     pub(super) fn add(&mut self, agent_id: &str) -> Result<bool> {
         check_text("agent_id", agent_id)?;
         if self.registered.len() >= MAX_LEADERS && !self.registered.contains(agent_id) {

@@ -1,4 +1,4 @@
-//! How owners change. Owners are claims: what is refused here is refused to keep accidents away, not intruders.
+//! Ownership changes. Ownership is a claim without proof: the rules prevent accidents, not attacks.
 
 use crate::error::{Error, Result};
 use crate::ids::SessionId;
@@ -7,28 +7,28 @@ use crate::model::Owner;
 /// A change of a session's owner.
 #[derive(Clone, Debug)]
 pub enum OwnerChange {
-    /// What is given replaces what is there; the rest stays.
+    /// Replaces the given fields and keeps the rest.
     Update(Owner),
-    /// A new owner. Over another one only with force.
+    /// Sets a new owner. Replacing another owner requires `force`.
     Adopt {
-        /// Who it is.
+        /// The new owner.
         owner: Owner,
-        /// Also when it belongs to somebody else.
+        /// Replaces another owner.
         force: bool,
     },
-    /// No owner any more.
+    /// Removes the owner.
     Disown {
-        /// Who lets go of it. Only that owner's session is let go, where one is named.
+        /// Agent that gives the session up; when set, it must be the current owner.
         by: Option<String>,
-        /// Also when it belongs to somebody else.
+        /// Removes another owner.
         force: bool,
     },
-    /// No owner any more, whoever it was.
+    /// Removes the owner unconditionally.
     Clear,
 }
 
 impl OwnerChange {
-    /// Changes the owner. Returns whether anything is different now; after an error nothing is.
+    /// Applies the change. Returns whether anything changed; an error leaves the owner unchanged.
     pub(super) fn apply(&self, session: &SessionId, current: &mut Owner) -> Result<bool> {
         let before = current.clone();
         match self {
@@ -56,12 +56,12 @@ impl OwnerChange {
     }
 }
 
-/// The session without its owner. The label is the session's name; it stays.
+/// Returns the owner fields without an owner. The label names the session and stays.
 fn unowned(current: &mut Owner) -> Owner {
     Owner { label: current.label.take(), ..Owner::default() }
 }
 
-/// True when the session has an owner, and it is not the new one.
+/// Returns whether the session has an owner other than `new`.
 fn is_another(current: &Owner, new: &Owner) -> bool {
     match (&current.agent_id, &current.session_id) {
         (Some(agent), _) => new.agent_id.as_ref() != Some(agent),

@@ -1,5 +1,5 @@
-//! From what somebody knows of a session to exactly that session. Several are an error: nothing is ever sent to more
-//! than one.
+//! Resolves a query to exactly one session. Several matches are an error, because input must never reach more than one
+//! session.
 
 use std::path::{Path, PathBuf};
 
@@ -8,11 +8,12 @@ use crate::error::{Ambiguous, Error, Result};
 use crate::model::{SessionQuery, SessionRecord};
 use crate::terminal::local::Session;
 
-/// Sessions that an ambiguous answer shows.
+/// Maximum number of matches that an ambiguity error lists.
 const MAX_MATCHES: usize = 20;
 
 impl Registry {
-    /// The one live session that has any of what is asked for. Looks at folders: not for a thread that others wait for.
+    /// Returns the one live session that matches any key of the query. Reads the file system, so it must not run on an
+    /// async worker thread.
     pub fn resolve(&self, query: &SessionQuery) -> Result<SessionRecord> {
         let folder = query.cwd.as_deref().map(Folder::new);
         let mut matches = Vec::new();
@@ -35,7 +36,7 @@ impl Registry {
     }
 }
 
-/// The record has one of the keys.
+/// Returns whether the record has one of the keys.
 fn has_key(query: &SessionQuery, record: &SessionRecord) -> bool {
     let keys = [
         (&query.agent_id, &record.owner_agent_id),
@@ -46,13 +47,13 @@ fn has_key(query: &SessionQuery, record: &SessionRecord) -> bool {
     keys.iter().any(|(wanted, found)| wanted.is_some() && wanted == found)
 }
 
-/// The session is in the folder, or its last command has the text.
+/// Returns whether the session's working folder or last command matches.
 fn runs_there(query: &SessionQuery, folder: Option<&Folder>, session: &Session) -> bool {
     let has_text = |text: &str| session.last_command().is_some_and(|line| line.contains(text));
     folder.is_some_and(|folder| folder.is(&session.info().cwd)) || query.last_command.as_deref().is_some_and(has_text)
 }
 
-/// A folder, by whatever path.
+/// A folder, compared by path or by canonical path.
 struct Folder {
     given: PathBuf,
     real: Option<PathBuf>,

@@ -29,7 +29,7 @@ use super::crowd::{Crowd, Limits, Place};
 use super::pace::{Counted, Pace, Verdict, Watch};
 use super::peer::{Peer, PeerListener};
 use super::rare::Rare;
-use crate::runtime::Unbroken;
+use crate::runtime::RepollOnWake;
 
 /// An answer on its way.
 pub(super) type Answering<'a> = Pin<Box<dyn Future<Output = Response> + Send + 'a>>;
@@ -95,7 +95,7 @@ pub(super) async fn serve(
         let (policy, app) = (Arc::clone(&policy), Arc::clone(&app));
         let rules = Arc::new(Rules { peer, place, pace: Arc::default(), policy, app });
         // Whoever sends a body has hyper wake its own task several times a request.
-        open.spawn(Unbroken::new(converse(stream, rules, crowd.limits, stop.clone())));
+        open.spawn(RepollOnWake::new(converse(stream, rules, crowd.limits, stop.clone())));
     }
     drop(listener);
     open.close();

@@ -20,7 +20,7 @@ use super::traffic_http::caller;
 use crate::error::Error;
 use crate::ids::SessionId;
 use crate::model::{Owner, Role, SessionRecord, Source};
-use crate::registry::{Listed, OwnerChange, Registered, Registration, Registry, Unregistered};
+use crate::registry::{ListedSession, OwnerChange, RegisterOutcome, Registration, Registry, UnregisterOutcome};
 use crate::tools::{Caller, Reply, Tools};
 use kpty_guard::Redactor;
 
@@ -182,8 +182,8 @@ fn register_from(pty: &Pty, body: &Map<String, Value>) -> Result<Json<Value>, St
     let desktop_url = desktop_url.unwrap_or_default();
     let given = Registration { session_id, cli_type, pid, desktop_url, owner };
     match registry.register_desktop(given).map_err(|error| error.to_string())? {
-        Registered::Created => Ok(Json(json!({ "ok": true, "created": true }))),
-        Registered::Updated { .. } => Ok(Json(json!({ "ok": true, "updated": true }))),
+        RegisterOutcome::Created => Ok(Json(json!({ "ok": true, "created": true }))),
+        RegisterOutcome::Updated { .. } => Ok(Json(json!({ "ok": true, "updated": true }))),
     }
 }
 
@@ -204,10 +204,10 @@ async fn unregister(State(pty): State<Pty>, uri: Uri, headers: HeaderMap, id: Id
     let force = query_value(&uri, "force").is_some_and(|word| ["true", "1", "yes"].contains(&word.as_str()));
     let began = Instant::now();
     let answer = match pty.registry.unregister(&SessionId::named(&id), force) {
-        Unregistered::Done => Json(json!({ "ok": true })),
-        Unregistered::Unknown => fault(not_found(&pty, &id)),
-        Unregistered::IsLocal => fault(format!("{id} is a local session: use action 'kill' to end it")),
-        Unregistered::LeaderProtected => Json(json!({
+        UnregisterOutcome::Done => Json(json!({ "ok": true })),
+        UnregisterOutcome::Unknown => fault(not_found(&pty, &id)),
+        UnregisterOutcome::IsLocal => fault(format!("{id} is a local session: use action 'kill' to end it")),
+        UnregisterOutcome::LeaderProtected => Json(json!({
             "ok": false,
             "error": "LEADER_PROTECTED",
             "message": "Leader session cannot be unregistered programmatically",
@@ -227,8 +227,8 @@ struct Shown {
     stale: bool,
 }
 
-impl From<Listed> for Shown {
-    fn from(listed: Listed) -> Self {
+impl From<ListedSession> for Shown {
+    fn from(listed: ListedSession) -> Self {
         Self { record: listed.record, stale: listed.is_stale }
     }
 }

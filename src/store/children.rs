@@ -1,7 +1,7 @@
-//! The shells of a server, so that the next one can find those that outlived it.
+//! Records the shells of a server, so that the next server finds those that outlived it.
 //!
-//! A process is known by its number and the moment it started; a number alone may be another's by now. Shells end with
-//! the terminal that a killed server takes along, except those that do not care for a hang-up.
+//! A process is identified by its pid and start time, because pids are reused. A shell ends with its terminal when the
+//! server is killed, unless it ignores SIGHUP.
 
 use std::io;
 use std::path::Path;
@@ -14,55 +14,55 @@ use crate::terminal::local::pty::{self, Control, Signal};
 
 const SCHEMA: &str = "kpty_children_v1";
 const MAX_BYTES: u64 = 4 << 20;
-/// What to send, in this order, and how long each is given.
+/// Signals in order, and the timeout of each.
 const STEPS: [(Signal, Duration); 3] = [
     (Signal::HangUp, Duration::from_millis(400)),
     (Signal::Terminate, Duration::from_millis(600)),
     (Signal::Kill, Duration::from_secs(2)),
 ];
 
-/// A shell that runs.
+/// A running shell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Child {
+pub(super) struct ChildRecord {
     session_id: String,
     pid: u32,
-    /// As the system counts it, from its own start.
+    /// Start time as the kernel counts it, relative to boot.
     started: u64,
 }
 
-impl Child {
-    /// The shell of a session, if the system tells when it started.
+impl ChildRecord {
+    /// Creates the record of a session's shell; `None` when the system does not report its start time.
     pub(super) fn new(session_id: &str, pid: u32) -> Option<Self> {
         Some(Self { session_id: session_id.to_owned(), pid, started: pty::started(pid)? })
     }
 }
 
-/// A shell whose server is gone.
+/// A shell whose server has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Orphan(pub(super) Child);
+pub struct Orphan(pub(super) ChildRecord);
 
 #[derive(Serialize, Deserialize)]
-struct Children {
+struct ChildrenFile {
     schema: String,
-    /// Which start of the system the moments are counted from.
+    /// Boot that the start times are relative to.
     boot_id: String,
-    children: Vec<Child>,
+    children: Vec<ChildRecord>,
 }
 
-/// The file for these children.
-pub(super) fn file(children: &[Child]) -> io::Result<Vec<u8>> {
-    let file = Children { schema: SCHEMA.to_owned(), boot_id: boot_id(), children: children.to_vec() };
+/// Serializes the file.
+pub(super) fn file(children: &[ChildRecord]) -> io::Result<Vec<u8>> {
+    let file = ChildrenFile { schema: SCHEMA.to_owned(), boot_id: boot_id(), children: children.to_vec() };
     let mut bytes = serde_json::to_vec(&file)?;
     bytes.push(b'\n');
     Ok(bytes)
 }
 
-/// Those of a file that still live. A file that makes no sense is set aside.
+/// Reads the file and returns the shells that are still alive. Quarantines an invalid file.
 pub(super) fn read(path: &Path) -> Vec<Orphan> {
     let read = match files::read(path, MAX_BYTES) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
         Err(error) => Err(error.to_string()),
-        Ok(bytes) => serde_json::from_slice::<Children>(&bytes).map_err(|error| error.to_string()),
+        Ok(bytes) => serde_json::from_slice::<ChildrenFile>(&bytes).map_err(|error| error.to_string()),
     };
     let problem = match read {
         Ok(found) if found.schema == SCHEMA && found.boot_id == boot_id() => {
@@ -70,29 +70,29 @@ pub(super) fn read(path: &Path) -> Vec<Orphan> {
             gone.iter().for_each(report_members);
             return alive.into_iter().map(Orphan).collect();
         }
-        // The system has been started anew: nobody is left.
+        // The system has rebooted, so no process of that server exists.
         Ok(found) if found.schema == SCHEMA => return Vec::new(),
         Ok(_) => format!("its schema is not {SCHEMA}"),
         Err(problem) => problem,
     };
-    snapshot::put_aside(path, &problem);
+    snapshot::quarantine_and_log(path, &problem);
     Vec::new()
 }
 
-fn is_alive(child: &Child) -> bool {
+fn is_alive(child: &ChildRecord) -> bool {
     child.pid > 1 && pty::started(child.pid) == Some(child.started)
 }
 
-/// What a shell started may live on without it. Its session's number is not used again while it does, but whether the
-/// shell was the one that we knew cannot be told any more: so it is only named.
-fn report_members(child: &Child) {
+/// Logs processes that a dead shell may have left in its session. The kernel does not reuse the session's number while
+/// one of them lives, but nothing proves that the dead shell was ours, so they are not killed.
+fn report_members(child: &ChildRecord) {
     let left = if child.pid > 1 { pty::session_members(child.pid) } else { Vec::new() };
     if !left.is_empty() {
-        tracing::warn!("processes {left:?} may be left of {}, whose server was killed", child.session_id);
+        tracing::warn!("processes {left:?} may be leftovers of {}, whose server was killed", child.session_id);
     }
 }
 
-/// Ends shells that outlived their server, with all that runs in their terminals.
+/// Ends shells that outlived their server, and every process in their terminals.
 pub(super) async fn end_orphans(orphans: Vec<Orphan>) {
     let mut ends = tokio::task::JoinSet::new();
     for orphan in orphans {
@@ -103,9 +103,9 @@ pub(super) async fn end_orphans(orphans: Vec<Orphan>) {
 
 async fn end(Orphan(child): Orphan) {
     let id = &child.session_id;
-    tracing::warn!("the shell of {id}, process {}, outlived its server and is ended", child.pid);
+    tracing::warn!("ending the shell of {id}, process {}: it outlived its server", child.pid);
     let mut known: Vec<(u32, u64)> = vec![(child.pid, child.started)];
-    for (signal, patience) in STEPS {
+    for (signal, timeout) in STEPS {
         if is_alive(&child) {
             let members = pty::session_members(child.pid).into_iter().filter(|&pid| pid != child.pid);
             let members = members.filter_map(|pid| Some((pid, pty::started(pid)?)));
@@ -118,16 +118,16 @@ async fn end(Orphan(child): Orphan) {
                 Control::process_ended(pid).await;
             }
         };
-        // Who is left gets the next signal.
-        let _ = tokio::time::timeout(patience, ended).await;
+        // Processes that survive get the next signal.
+        let _ = tokio::time::timeout(timeout, ended).await;
     }
     known.retain(|&(pid, started)| pty::started(pid) == Some(started));
     if !known.is_empty() {
-        tracing::error!("processes of {id} would not end: {known:?}");
+        tracing::error!("processes of {id} survived every signal: {known:?}");
     }
 }
 
-/// The number of this start of the system; nothing where it has none.
+/// Returns the boot id of the system; empty where there is none.
 fn boot_id() -> String {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     text.trim().to_owned()
@@ -144,9 +144,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("_children.json");
         let mut process = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("cat");
-        let child = Child::new("pty_1", process.id()).expect("a child");
-        let another = Child { started: child.started + 1, ..child.clone() };
-        let init = Child { pid: 1, started: pty::started(1).unwrap_or_default(), ..child.clone() };
+        let child = ChildRecord::new("pty_1", process.id()).expect("a child");
+        let another = ChildRecord { started: child.started + 1, ..child.clone() };
+        let init = ChildRecord { pid: 1, started: pty::started(1).unwrap_or_default(), ..child.clone() };
         std::fs::write(&path, file(&[child.clone(), another, init]).expect("a file")).expect("a file");
         let found = read(&path);
         assert_eq!(found, [Orphan(child)]);

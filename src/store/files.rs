@@ -1,29 +1,29 @@
-//! Files that nobody else may read, write or swap: the one door to the disk for everything that is kept.
+//! File access for state that only its owner may read, write or replace. All persistent files go through this module.
 //!
-//! A file is written whole or not at all: into a new file beside it, which then takes its name. Nothing follows a
-//! symbolic link, and nothing is read that another user owns or that is no plain file. Where there are no owners and
-//! modes (Windows), the user's own folder has to protect.
+//! Writes are atomic: a new temporary file is renamed over the old one. Symbolic links are not followed, and only
+//! regular files of the current user are read. Windows has no owners and modes here; the user's profile folder protects
+//! the files.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// How files begin that have not got their name yet. A server that is killed leaves some.
-const UNFINISHED: &str = ".kpty-unfinished-";
-/// How many files of one name are set aside before the oldest of them goes.
-const KEPT_ASIDE: usize = 3;
+/// Name prefix of temporary files. A killed server leaves some behind.
+const TEMP_PREFIX: &str = ".kpty-unfinished-";
+/// Number of quarantined files per name; a further one replaces the oldest.
+const MAX_QUARANTINED: usize = 3;
 
-/// What a file that was written survives.
+/// What a written file must survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Durability {
-    /// The end of this process, but perhaps not a power cut: for what is of no use after one.
-    Process,
-    /// A power cut too.
-    Power,
+    /// The end of this process, but not a power failure: for files that are useless after one.
+    ProcessExit,
+    /// A power failure.
+    PowerLoss,
 }
 
-/// Makes a folder for its owner alone, or makes sure that the one there is such a folder.
+/// Creates a folder with access for its owner only, or restricts an existing one.
 pub(super) fn make_folder(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -39,12 +39,12 @@ pub(super) fn make_folder(path: &Path) -> io::Result<()> {
         let problem = "it is not a folder; a symbolic link to one will not do";
         return Err(io::Error::new(io::ErrorKind::NotADirectory, problem));
     }
-    claim(path, &found)
+    restrict_to_owner(path, &found)
 }
 
-/// Takes a folder from everybody but its owner, who has to be us.
+/// Restricts a folder to its owner, which must be the current user.
 #[cfg(unix)]
-fn claim(path: &Path, found: &fs::Metadata) -> io::Result<()> {
+fn restrict_to_owner(path: &Path, found: &fs::Metadata) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     check_owner(found)?;
     match found.permissions().mode() & 0o077 {
@@ -54,11 +54,11 @@ fn claim(path: &Path, found: &fs::Metadata) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn claim(_path: &Path, _found: &fs::Metadata) -> io::Result<()> {
+fn restrict_to_owner(_path: &Path, _found: &fs::Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// Refuses what another user owns.
+/// Rejects a file of another user.
 #[cfg(unix)]
 fn check_owner(found: &fs::Metadata) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt as _;
@@ -68,7 +68,7 @@ fn check_owner(found: &fs::Metadata) -> io::Result<()> {
     }
 }
 
-/// Nobody but its owner may read or write a file of these bits.
+/// Returns whether only the owner may read or write the file.
 #[cfg(unix)]
 pub(super) fn is_private(found: &fs::Metadata) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
@@ -80,7 +80,7 @@ pub(super) fn is_private(_found: &fs::Metadata) -> bool {
     true
 }
 
-/// Opens a plain file of ours. A named pipe must not make us wait for its other end.
+/// Opens a regular file of the current user. `NONBLOCK` keeps a named pipe from blocking the open.
 pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     #[cfg(unix)]
     {
@@ -98,7 +98,7 @@ pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     Ok(file)
 }
 
-/// Reads a file of ours that is not larger than this.
+/// Reads a file of at most `max_bytes`.
 pub(super) fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     let file = open(path, OpenOptions::new().read(true))?;
     let mut bytes = Vec::new();
@@ -109,23 +109,23 @@ pub(super) fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Writes a whole file; whoever reads sees the old one or the new one, never half of one.
+/// Writes a file atomically: a reader sees the old content or the new, never a part.
 pub(super) fn write(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    // Made exclusively, under a name that cannot be guessed, for its owner alone; taken away when anything fails.
-    let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder)?;
+    // Created exclusively, with an unpredictable name and access for the owner only; deleted on failure.
+    let mut file = tempfile::Builder::new().prefix(TEMP_PREFIX).tempfile_in(folder)?;
     file.write_all(bytes)?;
-    if durability == Durability::Power {
+    if durability == Durability::PowerLoss {
         file.as_file().sync_all()?;
     }
     file.persist(path).map_err(|error| error.error)?;
     match durability {
-        Durability::Power => sync_folder(folder),
-        Durability::Process => Ok(()),
+        Durability::PowerLoss => sync_folder(folder),
+        Durability::ProcessExit => Ok(()),
     }
 }
 
-/// Makes new names in a folder survive a power cut.
+/// Flushes a folder's entries, so that a new name survives a power failure.
 #[cfg(unix)]
 fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
@@ -136,24 +136,24 @@ fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes a file, folder or link out of the way; it is kept under another name. Returns that name.
-pub(super) fn set_aside(path: &Path) -> io::Result<PathBuf> {
+/// Quarantines a file, folder or link: renames it, and returns the new name.
+pub(super) fn quarantine(path: &Path) -> io::Result<PathBuf> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
-    let candidates: Vec<_> = (1..=KEPT_ASIDE).map(|n| path.with_file_name(format!("{name}.bad-{n}"))).collect();
+    let candidates: Vec<_> = (1..=MAX_QUARANTINED).map(|n| path.with_file_name(format!("{name}.bad-{n}"))).collect();
     let age = |path: &PathBuf| fs::symlink_metadata(path).and_then(|found| found.modified()).ok();
     let target = candidates.iter().min_by_key(|path| age(path)).ok_or(io::ErrorKind::InvalidInput)?;
     fs::rename(path, target)?;
-    // The newest of them is known by its time; without it the wrong one goes first, which is no harm. Only a real file is
-    // opened: a pipe would wait for its other end, and a link leads elsewhere.
+    // The modification time identifies the newest quarantined file; without it the wrong one is replaced first, which
+    // does no harm. Only a regular file is opened: a pipe would block, and a link leads elsewhere.
     let _ = open(target, OpenOptions::new().read(true)).and_then(|file| file.set_modified(SystemTime::now()));
     Ok(target.clone())
 }
 
-/// Removes what a killed server did not finish.
-pub(super) fn remove_unfinished(folder: &Path) {
+/// Removes temporary files of a killed server.
+pub(super) fn remove_temp_files(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(UNFINISHED)) {
-        // It is only litter.
+    for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(TEMP_PREFIX)) {
+        // A leftover file does no harm.
         let _ = fs::remove_file(entry.path());
     }
 }
@@ -178,8 +178,8 @@ mod tests {
         make_folder(&folder).expect("the same folder");
         assert_eq!(mode(&folder), 0o700);
         let file = folder.join("file");
-        write(&file, b"one", Durability::Power).expect("a file");
-        write(&file, b"two", Durability::Process).expect("a file");
+        write(&file, b"one", Durability::PowerLoss).expect("a file");
+        write(&file, b"two", Durability::ProcessExit).expect("a file");
         assert_eq!((mode(&file), read(&file, 3).expect("the file")), (0o600, b"two".to_vec()));
         assert_eq!(read(&file, 2).expect_err("too large").kind(), io::ErrorKind::FileTooLarge);
         assert_eq!(fs::read_dir(&folder).expect("the folder").count(), 1);
@@ -194,7 +194,7 @@ mod tests {
         assert!(read(&link, 100).is_err());
         assert!(open(&link, OpenOptions::new().append(true).create(true)).is_err());
         assert!(make_folder(&link).is_err());
-        write(&link, b"new", Durability::Process).expect("the link gives way");
+        write(&link, b"new", Durability::ProcessExit).expect("the link gives way");
         assert_eq!(fs::read_to_string(&target).expect("the target"), "precious");
         assert_eq!(read(&link, 100).expect("a file"), b"new");
         let to_folder = folder.path().join("elsewhere");
@@ -210,7 +210,7 @@ mod tests {
         let long_ago = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1);
         File::options().write(true).open(&target).expect("our file").set_modified(long_ago).expect("its time");
         symlink(&target, &link).expect("a link");
-        let aside = set_aside(&link).expect("out of the way");
+        let aside = quarantine(&link).expect("out of the way");
         assert!(fs::symlink_metadata(aside).expect("kept").is_symlink());
         assert_eq!(fs::metadata(&target).expect("the target").modified().expect("its time"), long_ago);
     }
@@ -221,9 +221,9 @@ mod tests {
         let path = folder.path().join("file");
         for n in 0..7 {
             fs::write(&path, n.to_string()).expect("a file");
-            let aside = set_aside(&path).expect("out of the way");
+            let aside = quarantine(&path).expect("out of the way");
             assert_eq!(fs::read_to_string(aside).expect("kept"), n.to_string());
         }
-        assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), KEPT_ASIDE);
+        assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), MAX_QUARANTINED);
     }
 }

@@ -1,4 +1,4 @@
-//! Logs of events, one JSON object per line: appended to, and bounded by a second file that takes the older half.
+//! Event logs with one JSON object per line. A log is append-only and bounded: a full log replaces one older file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -11,10 +11,10 @@ use super::{files, snapshot};
 use crate::model::iso_time;
 use crate::registry::RegistryEvent;
 
-/// A log that would become larger is moved away, over the one that was moved away before.
+/// Maximum size of a log. A log that would exceed it is renamed over the previous one.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// Something that happened to a session.
+/// An event of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Event {
     pub(super) session_id: String,
@@ -22,7 +22,7 @@ pub(super) struct Event {
 }
 
 impl Event {
-    /// An event that happened now.
+    /// Creates an event with the current time.
     pub(super) fn now(name: &str, session_id: &str, more: Value) -> Self {
         Self::at(SystemTime::now(), name, session_id, more.as_object().cloned().unwrap_or_default())
     }
@@ -43,13 +43,13 @@ impl From<&RegistryEvent> for Event {
     }
 }
 
-/// Adds events to a log.
+/// Appends events to a log.
 pub(super) fn append(path: &Path, events: &[Event]) -> io::Result<()> {
     let text: String = events.iter().map(|event| format!("{}\n", event.line)).collect();
     append_lines(path, text.as_bytes())
 }
 
-/// Adds lines to a log, on lines of their own even when the last one was cut short.
+/// Appends complete lines to a log, also when its last line was truncated.
 pub(super) fn append_lines(path: &Path, lines: &[u8]) -> io::Result<()> {
     if lines.is_empty() {
         return Ok(());
@@ -67,12 +67,12 @@ pub(super) fn append_lines(path: &Path, lines: &[u8]) -> io::Result<()> {
     file.write_all(lines)
 }
 
-/// The log, made when missing; what is no file of ours gives way.
+/// Opens or creates the log. Quarantines anything at its path that is not a regular file of the current user.
 fn open(path: &Path) -> io::Result<File> {
     let open = || files::open(path, OpenOptions::new().read(true).append(true).create(true));
     match open() {
         Err(error) if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) => {
-            snapshot::put_aside(path, &error.to_string());
+            snapshot::quarantine_and_log(path, &error.to_string());
             open()
         }
         opened => opened,

@@ -1,4 +1,4 @@
-//! One server per state folder: a lock on a file in it, which the system lets go when its process ends, however it ends.
+//! One server per state folder: an advisory lock on a file in it, which the system releases when the process ends.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -8,53 +8,53 @@ use super::files;
 
 const NAME: &str = "_lock";
 
-/// The folder is ours while this lives.
+/// Holds the folder while it lives.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(super) struct FolderLock {
     file: File,
 }
 
-/// Whose the folder is.
-pub(super) enum Taken {
-    Ours(Lock),
-    /// Another server's, with its process where it is known.
-    Others(Option<u32>),
+/// Outcome of an attempt to lock the folder.
+pub(super) enum LockOutcome {
+    Acquired(FolderLock),
+    /// Another server holds it; with its pid when known.
+    HeldBy(Option<u32>),
 }
 
-impl Lock {
-    pub(super) fn take(folder: &Path) -> io::Result<Taken> {
+impl FolderLock {
+    pub(super) fn acquire(folder: &Path) -> io::Result<LockOutcome> {
         let path = folder.join(NAME);
         let mut file = match open(&path) {
-            // A link, or something else that no server made.
+            // A link or another object that no server created.
             Err(error) if error.kind() != io::ErrorKind::PermissionDenied && path.is_symlink() => {
-                files::set_aside(&path).map_err(|_| error)?;
+                files::quarantine(&path).map_err(|_| error)?;
                 open(&path)?
             }
             opened => opened?,
         };
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(Taken::Others(pid_in(&mut file))),
+            Err(TryLockError::WouldBlock) => return Ok(LockOutcome::HeldBy(pid_in(&mut file))),
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        // The lock holds without its number, which only makes the message to another server better.
+        // The lock holds without the pid, which only improves another server's error message.
         let _ = write_pid(&mut file);
-        Ok(Taken::Ours(Self { file }))
+        Ok(LockOutcome::Acquired(Self { file }))
     }
 
-    /// The lock is still that of this folder: the file has not been removed or replaced.
+    /// Returns whether the locked file is still the one in the folder, neither removed nor replaced.
     #[cfg(unix)]
-    pub(super) fn is_still(&self, folder: &Path) -> bool {
+    pub(super) fn is_current(&self, folder: &Path) -> bool {
         use std::os::unix::fs::MetadataExt as _;
-        let place = |found: std::fs::Metadata| (found.dev(), found.ino());
-        let ours = self.file.metadata().map(place);
-        let there = std::fs::symlink_metadata(folder.join(NAME)).map(place);
+        let identity = |found: std::fs::Metadata| (found.dev(), found.ino());
+        let ours = self.file.metadata().map(identity);
+        let there = std::fs::symlink_metadata(folder.join(NAME)).map(identity);
         ours.is_ok_and(|ours| there.is_ok_and(|there| ours == there))
     }
 
-    /// A file that is open cannot be removed there.
+    /// Windows does not remove an open file.
     #[cfg(not(unix))]
-    pub(super) fn is_still(&self, _folder: &Path) -> bool {
+    pub(super) fn is_current(&self, _folder: &Path) -> bool {
         self.file.metadata().is_ok()
     }
 }

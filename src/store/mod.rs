@@ -1,8 +1,7 @@
-//! What outlives the server: the files of the state folder, in the names and schemas that older tools know.
+//! Persistence: the files of the state folder, with names and schemas that older tools read.
 //!
-//! [`Store`] owns the folder and writes what it is given; [`Saver`] decides when. A disk that is full or read-only costs
-//! what would have been saved, never a session. Files that cannot be understood are set aside, never written over.
-//! Nothing here knows a wire.
+//! [`Store`] owns the folder and writes; [`Saver`] decides when. A full or read-only disk loses saved state but never
+//! affects a session. Files that cannot be parsed are quarantined, never overwritten. This layer knows no wire format.
 
 mod children;
 mod files;
@@ -21,103 +20,103 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use children::Orphan;
 pub use saver::Saver;
-pub use source::Source;
+pub use source::SaveSource;
 pub use token::{TOKEN_FILE, Token};
 
 use crate::error::{Error, Result};
 use crate::model::SessionRecord;
-use children::Child;
+use children::ChildRecord;
 use files::Durability;
 use journal::Event;
-use lock::{Lock, Taken};
-use session_files::Saved;
+use lock::{FolderLock, LockOutcome};
+use session_files::SavedSession;
 
 const REGISTRY: &str = "_registry.json";
 const EVENTS: &str = "_registry_events.jsonl";
 const CHILDREN: &str = "_children.json";
 const SESSIONS: &str = "sessions";
-/// The longest name of a session that becomes the name of a folder.
+/// Maximum length of a session id that becomes a folder name.
 const MAX_ID: usize = 64;
 
-/// A state folder that is ours alone.
+/// A state folder, locked by this server.
 pub struct Store {
     folder: PathBuf,
-    /// None while the disk does not let us have one.
-    lock: Mutex<Option<Lock>>,
+    /// `None` while the disk does not allow the lock.
+    lock: Mutex<Option<FolderLock>>,
 }
 
-/// What a server finds that another one left.
+/// State that an earlier server left.
 #[derive(Debug, Default)]
 pub struct Restored {
-    /// The desktop's sessions. Those of a server end with it.
+    /// Desktop sessions. Local sessions end with their server.
     pub records: Vec<SessionRecord>,
-    /// Shells of a server that was killed, which live on.
+    /// Live shells of a server that was killed.
     pub orphans: Vec<Orphan>,
 }
 
 impl Store {
-    /// Takes the folder and reads what is there. A disk that cannot be written is no reason not to start; another
-    /// server, another owner, or something that is no folder is.
+    /// Locks the folder and reads its state. An unwritable disk does not prevent startup; another server, another
+    /// owner, or something that is not a folder does.
     pub fn open(folder: &Path) -> Result<(Self, Restored)> {
         let store = Self { folder: folder.to_owned(), lock: Mutex::default() };
         match store.claim() {
             Ok(_) => {}
-            Err(Claim::Taken(message)) => return Err(Error::Server(message)),
-            Err(Claim::Disk(cause)) if is_about_the_disk(&cause) => {
+            Err(ClaimError::HeldBy(message)) => return Err(Error::Server(message)),
+            Err(ClaimError::Disk(cause)) if may_be_temporary(&cause) => {
                 tracing::warn!("the state folder {} cannot be used: {cause}", folder.display());
             }
-            Err(Claim::Disk(cause)) => return Err(Error::file("use the state folder", folder, cause)),
+            Err(ClaimError::Disk(cause)) => return Err(Error::file("use the state folder", folder, cause)),
         }
-        files::remove_unfinished(folder);
+        files::remove_temp_files(folder);
         let (mut records, is_whole) = snapshot::read_registry(&folder.join(REGISTRY));
         if !is_whole && let Err(cause) = store.save_registry(&records) {
-            tracing::warn!("what is left of the registry cannot be saved: {cause}");
+            tracing::warn!("the repaired registry cannot be saved: {cause}");
         }
         records.retain(|record| record.source == crate::model::Source::Desktop);
         let orphans = children::read(&folder.join(CHILDREN));
         Ok((store, Restored { records, orphans }))
     }
 
-    /// Makes sure that there is a folder, and that it is ours: somebody may have removed it. One at a time writes while
-    /// what this returns lives, so that the older of two states is never written last.
-    fn claim(&self) -> std::result::Result<MutexGuard<'_, Option<Lock>>, Claim> {
+    /// Creates and locks the folder if it was removed meanwhile. The returned guard serializes writers, so that an
+    /// older state never overwrites a newer one.
+    fn claim(&self) -> std::result::Result<MutexGuard<'_, Option<FolderLock>>, ClaimError> {
         let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        files::make_folder(&self.folder).map_err(Claim::Disk)?;
-        if lock.as_ref().is_some_and(|lock| lock.is_still(&self.folder)) {
+        files::make_folder(&self.folder).map_err(ClaimError::Disk)?;
+        if lock.as_ref().is_some_and(|lock| lock.is_current(&self.folder)) {
             return Ok(lock);
         }
-        match Lock::take(&self.folder).map_err(Claim::Disk)? {
-            Taken::Ours(ours) => {
+        match FolderLock::acquire(&self.folder).map_err(ClaimError::Disk)? {
+            LockOutcome::Acquired(ours) => {
                 *lock = Some(ours);
                 Ok(lock)
             }
-            Taken::Others(pid) => {
-                let pid = pid.map_or("whose process is not known".to_owned(), |pid| format!("process {pid}"));
+            LockOutcome::HeldBy(pid) => {
+                let pid = pid.map_or("process unknown".to_owned(), |pid| format!("process {pid}"));
                 let folder = self.folder.display();
                 let message = format!("another server, {pid}, uses {folder}; stop it or give another --state-dir");
-                Err(Claim::Taken(message))
+                Err(ClaimError::HeldBy(message))
             }
         }
     }
 
-    fn ready(&self) -> io::Result<MutexGuard<'_, Option<Lock>>> {
+    fn ready(&self) -> io::Result<MutexGuard<'_, Option<FolderLock>>> {
         self.claim().map_err(|claim| match claim {
-            Claim::Disk(cause) => cause,
-            Claim::Taken(message) => io::Error::new(io::ErrorKind::ResourceBusy, message),
+            ClaimError::Disk(cause) => cause,
+            ClaimError::HeldBy(message) => io::Error::new(io::ErrorKind::ResourceBusy, message),
         })
     }
 
     fn save_registry(&self, records: &[SessionRecord]) -> io::Result<()> {
         let _ours = self.ready()?;
-        files::write(&self.folder.join(REGISTRY), &snapshot::registry(records)?, Durability::Power)
+        files::write(&self.folder.join(REGISTRY), &snapshot::registry(records)?, Durability::PowerLoss)
     }
 
-    /// Removes what is kept of sessions that are not among these, and the log of what happened to them.
-    fn forget(&self, kept: &[SessionRecord]) {
+    /// Removes the files of sessions that are not in `kept`, and the event log.
+    fn remove_others(&self, kept: &[SessionRecord]) {
         let Ok(_ours) = self.ready() else { return };
         let log = self.folder.join(EVENTS);
         for file in [log.with_extension("1.jsonl"), log] {
-            // One that is not there need not be removed.
+            // The file may not exist.
             let _ = std::fs::remove_file(file);
         }
         session_files::remove_others(&self.folder.join(SESSIONS), kept);
@@ -128,13 +127,13 @@ impl Store {
         journal::append(&self.folder.join(EVENTS), events)
     }
 
-    /// After a power cut there are no children, so nothing is lost then.
-    fn save_children(&self, children: &[Child]) -> io::Result<()> {
+    /// ChildrenFile do not survive a power failure, so their file need not either.
+    fn save_children(&self, children: &[ChildRecord]) -> io::Result<()> {
         let _ours = self.ready()?;
-        files::write(&self.folder.join(CHILDREN), &children::file(children)?, Durability::Process)
+        files::write(&self.folder.join(CHILDREN), &children::file(children)?, Durability::ProcessExit)
     }
 
-    fn save_session(&self, saved: &Saved) -> io::Result<()> {
+    fn save_session(&self, saved: &SavedSession) -> io::Result<()> {
         let _ours = self.ready()?;
         session_files::write(&self.folder.join(SESSIONS), saved)
     }
@@ -144,8 +143,7 @@ impl Store {
         session_files::append(&self.folder.join(SESSIONS), &event.session_id, std::slice::from_ref(event))
     }
 
-    /// Adds what was done to a session to its log. A desktop may name its sessions as no folder can be named; those have
-    /// no log.
+    /// Appends audit lines to the log of a session. A desktop session whose id is not a valid folder name has no log.
     fn append_actions(&self, session_id: &str, lines: &[u8]) -> io::Result<()> {
         if !is_safe_id(session_id) {
             return Ok(());
@@ -154,8 +152,7 @@ impl Store {
         session_files::append_lines(&self.folder.join(SESSIONS), session_id, lines)
     }
 
-    /// Removes what is too old to be asked for, and what was never finished; nothing is being written meanwhile. The
-    /// folders of these sessions stay.
+    /// Removes expired folders and temporary files while no write runs. Keeps the folders of the sessions in `kept`.
     fn prune(&self, kept: &HashSet<String>) {
         if let Ok(_ours) = self.ready() {
             session_files::prune(&self.folder.join(SESSIONS), kept);
@@ -163,19 +160,19 @@ impl Store {
     }
 }
 
-/// Why the folder is not ours.
-enum Claim {
+/// Why the folder cannot be used.
+enum ClaimError {
     Disk(io::Error),
-    Taken(String),
+    HeldBy(String),
 }
 
-/// It may be over in a while, and is nobody's mistake in naming the folder.
-fn is_about_the_disk(cause: &io::Error) -> bool {
+/// Returns whether the cause may pass and does not mean that the configured folder is wrong.
+fn may_be_temporary(cause: &io::Error) -> bool {
     use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     matches!(cause.kind(), PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
 }
 
-/// A name of a session that may become the name of a folder.
+/// Returns whether a session id is safe as a folder name.
 fn is_safe_id(id: &str) -> bool {
     let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     (1..=MAX_ID).contains(&id.len()) && id.bytes().all(is_safe)
@@ -216,7 +213,7 @@ mod tests {
         store.save_registry(&[]).expect("a new folder again");
         assert!(folder.join(REGISTRY).is_file());
         assert!(Store::open(&folder).is_err(), "the new folder is locked too");
-        // Somebody else is faster the next time.
+        // The other server locks first next time.
         std::fs::remove_dir_all(&folder).expect("our folder");
         let _other = Store::open(&folder).expect("a new folder");
         let error = store.save_registry(&[]).expect_err("it is not ours any more");

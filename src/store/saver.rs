@@ -1,7 +1,7 @@
-//! When what is saved: a moment after it changed, once for many changes, and only what changed.
+//! Decides when state is saved: debounced after a change, and only what changed.
 //!
-//! One task follows the registry, and one each session; none of them polls. All disk work is done on threads that may
-//! block. What could not be saved is tried again; meanwhile [`Saver::trouble`] says why.
+//! One task follows the registry and one each session; none polls. Disk work runs on blocking threads. A failed save is
+//! retried; [`Saver::trouble`] returns the reason meanwhile.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -13,72 +13,72 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::children::{Child, Orphan, end_orphans};
+use super::children::{ChildRecord, Orphan, end_orphans};
 use super::journal::Event;
-use super::session_files::Saved;
-use super::{Source, Store};
+use super::session_files::SavedSession;
+use super::{SaveSource, Store};
 use crate::ids::SessionId;
 use crate::model::{ExitInfo, SessionRecord};
 use crate::registry::{MAX_EVENTS, RegistryEvent};
 use crate::terminal::local::{Info, Session};
 
-/// How long changes of the registry are gathered.
-const REGISTRY_PAUSE: Duration = Duration::from_secs(1);
-/// How long the output of a session is gathered.
-const BUFFER_PAUSE: Duration = Duration::from_secs(5);
-/// When what failed is tried again.
-const RETRY_PAUSE: Duration = Duration::from_secs(2);
-/// How often the folders of sessions are pruned, and after how many new sessions.
-const PRUNE_PAUSE: Duration = Duration::from_secs(3_600);
+/// Debounce of registry changes.
+const REGISTRY_DEBOUNCE: Duration = Duration::from_secs(1);
+/// Debounce of session output.
+const BUFFER_DEBOUNCE: Duration = Duration::from_secs(5);
+/// Delay before a failed save is retried.
+const RETRY_DELAY: Duration = Duration::from_secs(2);
+/// Interval of pruning, and the number of new sessions that triggers it earlier.
+const PRUNE_INTERVAL: Duration = Duration::from_secs(3_600);
 const PRUNE_AFTER: usize = 100;
-/// The event after which nothing older is kept.
+/// Event that makes all earlier files obsolete.
 const RESET: &str = "registry_reset";
-/// How often the last state of a session that has ended is tried.
-const LAST_TRIES: usize = 3;
-/// The end of the output that is kept, as older tools keep it.
+/// Number of attempts to save the final state of an ended session.
+const FINAL_ATTEMPTS: usize = 3;
+/// Size of the saved end of the output; older tools use the same.
 const BUFFER_BYTES: usize = 102_400;
-/// Sessions whose output is held for saving at the same time: one is written, one is made ready.
-const SAVES_AT_ONCE: usize = 2;
+/// Number of sessions whose output is in memory for saving: one is being written, one prepared.
+const CONCURRENT_SAVES: usize = 2;
 
-/// Saves in the background; clones are the same saver.
+/// Saves in the background; clones share one saver.
 #[derive(Clone)]
 pub struct Saver {
-    shared: Arc<Shared>,
+    shared: Arc<SaverInner>,
 }
 
-struct Shared {
+struct SaverInner {
     store: Arc<Store>,
-    source: Arc<dyn Source>,
+    source: Arc<dyn SaveSource>,
     saves: Semaphore,
-    /// There are so many new sessions that old ones have to go.
-    many_are_new: Notify,
-    state: Mutex<State>,
-    /// The tasks; they end with the saver's work.
+    /// Wakes the pruning task after [`PRUNE_AFTER`] new sessions.
+    prune_due: Notify,
+    state: Mutex<SaverState>,
+    /// Background tasks; [`Saver::finish`] aborts them.
     tasks: Mutex<JoinSet<()>>,
 }
 
 #[derive(Default)]
-struct State {
-    /// The registry as it was last saved.
+struct SaverState {
+    /// Registry as last saved.
     records: Option<Vec<SessionRecord>>,
-    /// What happened and could not be written down yet.
+    /// Events that have not been written.
     events: Vec<RegistryEvent>,
-    children: Option<Vec<Child>>,
-    /// Shells of an earlier server that are being ended; they stay noted until they are.
-    orphans: Vec<Child>,
-    /// What was last saved of each session that is followed.
-    sessions: HashMap<SessionId, Stamp>,
-    /// What could not be saved, and why.
-    failing: HashMap<Target, String>,
-    /// How often saving failed.
+    children: Option<Vec<ChildRecord>>,
+    /// Shells of an earlier server that are being ended; they stay in the children file until then.
+    orphans: Vec<ChildRecord>,
+    /// Last saved stamp of each followed session.
+    sessions: HashMap<SessionId, SessionStamp>,
+    /// Failed saves and their reasons.
+    failing: HashMap<SaveTarget, String>,
+    /// Number of failed saves.
     failures: u64,
-    /// New sessions since folders were last told to be pruned.
+    /// New sessions since the last pruning.
     unpruned: usize,
 }
 
-/// What a session looked like; the same means that there is nothing to save.
+/// Fingerprint of a session; an equal one means there is nothing to save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
+struct SessionStamp {
     last_activity: SystemTime,
     buffer_size: usize,
     cols: u16,
@@ -87,51 +87,51 @@ struct Stamp {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Target {
+enum SaveTarget {
     Registry,
     Children,
     Session(SessionId),
 }
 
 impl Saver {
-    /// Begins to save what this source tells, and ends what an earlier server left.
-    pub fn start(store: Store, source: Arc<dyn Source>, orphans: Vec<Orphan>) -> Self {
-        let shared = Arc::new(Shared {
+    /// Starts saving the state of `source` and ends the orphans of an earlier server.
+    pub fn start(store: Store, source: Arc<dyn SaveSource>, orphans: Vec<Orphan>) -> Self {
+        let shared = Arc::new(SaverInner {
             store: Arc::new(store),
             source,
-            saves: Semaphore::new(SAVES_AT_ONCE),
-            many_are_new: Notify::new(),
-            state: Mutex::new(State {
+            saves: Semaphore::new(CONCURRENT_SAVES),
+            prune_due: Notify::new(),
+            state: Mutex::new(SaverState {
                 orphans: orphans.iter().map(|orphan| orphan.0.clone()).collect(),
-                ..State::default()
+                ..SaverState::default()
             }),
             tasks: Mutex::default(),
         });
-        shared.tasks().spawn(prune_now_and_then(Arc::clone(&shared)));
+        shared.tasks().spawn(prune_periodically(Arc::clone(&shared)));
         shared.tasks().spawn(follow_registry(Arc::clone(&shared)));
         if !orphans.is_empty() {
-            shared.tasks().spawn(clear_orphans(Arc::clone(&shared), orphans));
+            shared.tasks().spawn(end_orphans_and_save(Arc::clone(&shared), orphans));
         }
         Self { shared }
     }
 
-    /// Why something could not be saved, as long as that is so.
+    /// Returns the reason of a failed save until a retry succeeds.
     pub fn trouble(&self) -> Option<String> {
         self.shared.state().failing.values().next().cloned()
     }
 
-    /// How often saving has failed so far.
+    /// Returns the number of failed saves.
     pub fn failures(&self) -> u64 {
         self.shared.state().failures
     }
 
-    /// Writes what is done to sessions into their own logs.
+    /// Returns a function that appends audit lines to the session logs.
     pub fn journal(&self) -> impl Fn(&str, &[u8]) -> io::Result<()> + Send + use<> {
         let store = Arc::clone(&self.shared.store);
         move |session_id, lines| store.append_actions(session_id, lines)
     }
 
-    /// Saves everything that has changed, now.
+    /// Saves all changes now.
     async fn save_all(&self) {
         let sessions = self.shared.source.sessions();
         save_registry(&self.shared).await;
@@ -144,7 +144,7 @@ impl Saver {
         while saves.join_next().await.is_some() {}
     }
 
-    /// Saves everything for the last time; nothing is saved after it.
+    /// Saves all changes a last time and stops saving.
     pub async fn finish(&self) {
         let mut tasks = std::mem::take(&mut *self.shared.tasks());
         tasks.abort_all();
@@ -153,8 +153,8 @@ impl Saver {
     }
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl SaverInner {
+    fn state(&self) -> MutexGuard<'_, SaverState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -162,8 +162,8 @@ impl Shared {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What happened and is in no file yet; the newest of it when that is too much.
-    fn untold(&self) -> Vec<RegistryEvent> {
+    /// Returns the unwritten events; the newest of them when there are too many.
+    fn take_unsaved_events(&self) -> Vec<RegistryEvent> {
         let mut events = std::mem::take(&mut self.state().events);
         events.extend(self.source.take_events());
         let excess = events.len().saturating_sub(MAX_EVENTS);
@@ -171,10 +171,10 @@ impl Shared {
         events
     }
 
-    /// Does disk work where it may block, and remembers how it went. True when it went well.
+    /// Runs disk work on a blocking thread and records the outcome. Returns whether it succeeded.
     async fn write(
         self: &Arc<Self>,
-        target: Target,
+        target: SaveTarget,
         work: impl FnOnce(&Store) -> io::Result<()> + Send + 'static,
     ) -> bool {
         let store = Arc::clone(&self.store);
@@ -184,16 +184,16 @@ impl Shared {
         match done {
             Ok(()) => {
                 if state.failing.remove(&target).is_some() && state.failing.is_empty() {
-                    tracing::warn!("the state is saved again");
+                    tracing::warn!("saving state works again");
                 }
                 true
             }
             Err(cause) => {
                 if state.failing.is_empty() {
-                    tracing::warn!("the state cannot be saved: {cause}. Sessions go on; it is tried again");
+                    tracing::warn!("the state cannot be saved: {cause}. Sessions are not affected; kpty retries");
                 }
                 state.failures += 1;
-                // Whoever asks for health need not be told paths.
+                // Health replies contain no paths.
                 state.failing.insert(target, format!("the state cannot be saved: {}", cause.kind()));
                 false
             }
@@ -201,30 +201,31 @@ impl Shared {
     }
 }
 
-async fn clear_orphans(shared: Arc<Shared>, orphans: Vec<Orphan>) {
+async fn end_orphans_and_save(shared: Arc<SaverInner>, orphans: Vec<Orphan>) {
     end_orphans(orphans).await;
     shared.state().orphans.clear();
     save_children(&shared).await;
 }
 
-/// Removes what is too old or too much: at the start, every hour, and after many new sessions.
-async fn prune_now_and_then(shared: Arc<Shared>) {
+/// Prunes at startup, every hour, and after many new sessions.
+async fn prune_periodically(shared: Arc<SaverInner>) {
     loop {
         let kept = shared.source.sessions().iter().map(|session| session.id().as_str().to_owned()).collect();
         let store = Arc::clone(&shared.store);
-        // One that panicked is tried again the next time.
+        // A panic is retried at the next round.
         let _ = tokio::task::spawn_blocking(move || store.prune(&kept)).await;
-        // Whatever comes first.
-        let _ = tokio::time::timeout(PRUNE_PAUSE, shared.many_are_new.notified()).await;
+        // Wakes at the interval or on demand, whichever is first.
+        let _ = tokio::time::timeout(PRUNE_INTERVAL, shared.prune_due.notified()).await;
     }
 }
 
-/// Saves the registry after each change, and sees to it that each session is followed.
-async fn follow_registry(shared: Arc<Shared>) {
+/// Saves the registry after each change and starts a task for each new session.
+async fn follow_registry(shared: Arc<SaverInner>) {
     let mut changed = shared.source.changed();
     let mut pause = Duration::ZERO;
     loop {
-        // The first change of many sets the time; children are noted at once, or they could not be found again.
+        // The first of several changes sets the deadline. Children are saved at once: a server that is killed before
+        // cannot find them again.
         let deadline = Instant::now() + pause;
         loop {
             changed.borrow_and_update();
@@ -236,27 +237,28 @@ async fn follow_registry(shared: Arc<Shared>) {
                 Err(_) => break,
             }
         }
-        let is_saved = save_registry(&shared).await && !shared.state().failing.contains_key(&Target::Children);
-        pause = REGISTRY_PAUSE;
-        let rest = if is_saved { Duration::MAX } else { RETRY_PAUSE };
+        let is_saved = save_registry(&shared).await && !shared.state().failing.contains_key(&SaveTarget::Children);
+        pause = REGISTRY_DEBOUNCE;
+        let rest = if is_saved { Duration::MAX } else { RETRY_DELAY };
         if let Ok(Err(_)) = tokio::time::timeout(rest, changed.changed()).await {
             return;
         }
     }
 }
 
-fn follow_sessions(shared: &Arc<Shared>) {
+fn follow_sessions(shared: &Arc<SaverInner>) {
     let sessions = shared.source.sessions();
     let ids: HashSet<_> = sessions.iter().map(|session| session.id().clone()).collect();
     let mut tasks = shared.tasks();
-    // Those that are over leave the set, which would grow for ever.
+    // Removes finished tasks, or the set would grow without bound.
     while tasks.try_join_next().is_some() {}
     let mut state = shared.state();
     state.sessions.retain(|id, _| ids.contains(id));
     for session in sessions {
         if !state.sessions.contains_key(session.id()) {
-            // Not yet saved at all.
-            let nothing = Stamp { last_activity: SystemTime::UNIX_EPOCH, buffer_size: 0, cols: 0, rows: 0, exit: None };
+            // Differs from every real stamp, so the first save is never skipped.
+            let nothing =
+                SessionStamp { last_activity: SystemTime::UNIX_EPOCH, buffer_size: 0, cols: 0, rows: 0, exit: None };
             state.sessions.insert(session.id().clone(), nothing);
             state.unpruned += 1;
             tasks.spawn(follow_session(Arc::clone(shared), session));
@@ -264,19 +266,19 @@ fn follow_sessions(shared: &Arc<Shared>) {
     }
     if state.unpruned >= PRUNE_AFTER {
         state.unpruned = 0;
-        shared.many_are_new.notify_one();
+        shared.prune_due.notify_one();
     }
 }
 
-/// Saves a session a while after it said something, until it has ended.
-async fn follow_session(shared: Arc<Shared>, session: Session) {
+/// Saves a session after its output, debounced, until it has ended.
+async fn follow_session(shared: Arc<SaverInner>, session: Session) {
     let mut progress = session.progress();
-    let mut tries_left = LAST_TRIES;
-    // That it is there is told as soon as the registry tells it.
-    let mut pause = REGISTRY_PAUSE;
+    let mut tries_left = FINAL_ATTEMPTS;
+    // A new session is saved with the registry's debounce.
+    let mut pause = REGISTRY_DEBOUNCE;
     append_event(&shared, Event::now("session_created", session.id().as_str(), json!({}))).await;
     while tries_left > 0 {
-        sleep(std::mem::replace(&mut pause, BUFFER_PAUSE)).await;
+        sleep(std::mem::replace(&mut pause, BUFFER_DEBOUNCE)).await;
         progress.borrow_and_update();
         let exit = session.exit();
         match (save_session(&shared, &session).await, exit) {
@@ -294,31 +296,31 @@ async fn follow_session(shared: Arc<Shared>, session: Session) {
             }
         }
     }
-    // What failed for it is nobody's trouble any more.
-    shared.state().failing.remove(&Target::Session(session.id().clone()));
+    // A failure of an ended session is no longer reported.
+    shared.state().failing.remove(&SaveTarget::Session(session.id().clone()));
 }
 
-async fn append_event(shared: &Arc<Shared>, event: Event) {
-    let target = Target::Session(SessionId::named(&event.session_id));
+async fn append_event(shared: &Arc<SaverInner>, event: Event) {
+    let target = SaveTarget::Session(SessionId::named(&event.session_id));
     shared.write(target, move |store| store.append_session_event(&event)).await;
 }
 
-async fn save_registry(shared: &Arc<Shared>) -> bool {
+async fn save_registry(shared: &Arc<SaverInner>) -> bool {
     let records = shared.source.records();
-    let events = shared.untold();
+    let events = shared.take_unsaved_events();
     if events.is_empty()
         && shared.state().records.as_ref() == Some(&records)
-        && !shared.state().failing.contains_key(&Target::Registry)
+        && !shared.state().failing.contains_key(&SaveTarget::Registry)
     {
         return true;
     }
-    let (after, told) = (records.clone(), events.clone());
-    let is_saved = shared.write(Target::Registry, move |store| {
-        if told.iter().any(|event| event.event == RESET) {
-            store.forget(&after);
+    let (after, written) = (records.clone(), events.clone());
+    let is_saved = shared.write(SaveTarget::Registry, move |store| {
+        if written.iter().any(|event| event.event == RESET) {
+            store.remove_others(&after);
         }
         store.save_registry(&after)?;
-        store.append_events(&told.iter().map(Event::from).collect::<Vec<_>>())
+        store.append_events(&written.iter().map(Event::from).collect::<Vec<_>>())
     });
     let is_saved = is_saved.await;
     let mut state = shared.state();
@@ -329,26 +331,27 @@ async fn save_registry(shared: &Arc<Shared>) -> bool {
     is_saved
 }
 
-async fn save_children(shared: &Arc<Shared>) {
+async fn save_children(shared: &Arc<SaverInner>) {
     let known = shared.state().children.clone();
     let alive = shared.source.sessions().into_iter().filter(|session| session.exit().is_none());
     let mut children = shared.state().orphans.clone();
-    children.extend(alive.filter_map(|session| Child::new(session.id().as_str(), session.pid())));
+    children.extend(alive.filter_map(|session| ChildRecord::new(session.id().as_str(), session.pid())));
     if known.as_ref() == Some(&children) {
         return;
     }
     let written = children.clone();
-    if shared.write(Target::Children, move |store| store.save_children(&written)).await {
+    if shared.write(SaveTarget::Children, move |store| store.save_children(&written)).await {
         shared.state().children = Some(children);
     }
 }
 
-async fn save_session(shared: &Arc<Shared>, session: &Session) -> bool {
+async fn save_session(shared: &Arc<SaverInner>, session: &Session) -> bool {
     // The semaphore is never closed.
     let _turn = shared.saves.acquire().await;
     let info = session.info();
     let (cols, rows) = (info.size.cols(), info.size.rows());
-    let stamp = Stamp { last_activity: info.last_activity, buffer_size: info.buffer_size, cols, rows, exit: info.exit };
+    let stamp =
+        SessionStamp { last_activity: info.last_activity, buffer_size: info.buffer_size, cols, rows, exit: info.exit };
     if shared.state().sessions.get(session.id()) == Some(&stamp) {
         return true;
     }
@@ -359,8 +362,8 @@ async fn save_session(shared: &Arc<Shared>, session: &Session) -> bool {
         shell: redactor.redact(&info.shell).into_owned(),
         ..info
     };
-    let target = Target::Session(session.id().clone());
-    let is_saved = shared.write(target, move |store| store.save_session(&Saved { info, buffer })).await;
+    let target = SaveTarget::Session(session.id().clone());
+    let is_saved = shared.write(target, move |store| store.save_session(&SavedSession { info, buffer })).await;
     if is_saved && let Some(saved) = shared.state().sessions.get_mut(session.id()) {
         *saved = stamp;
     }

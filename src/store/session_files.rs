@@ -1,6 +1,6 @@
-//! The folder of one session, `pty_session_v1`: what it was, the end of what it said with secrets masked, and its events.
+//! The folder of one session, `pty_session_v1`: metadata, the redacted end of its output, and its events.
 //!
-//! A power cut may cost the newest of these; making thousands of them survive one would wear the disk for nothing.
+//! A power failure may lose the newest writes; syncing thousands of small files would wear the disk for little use.
 
 use std::collections::HashSet;
 use std::fs;
@@ -20,15 +20,15 @@ const SCHEMA: &str = "pty_session_v1";
 const METADATA: &str = "metadata.json";
 const BUFFER: &str = "buffer.txt";
 const EVENTS: &str = "events.jsonl";
-/// How long the folder of a session stays after it was last written.
-const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 3_600);
-/// Folders of sessions that are kept at most; the oldest go first.
+/// Retention of a session folder after its last write.
+const RETENTION: Duration = Duration::from_secs(7 * 24 * 3_600);
+/// Maximum number of session folders; the oldest are removed first.
 const MAX_FOLDERS: usize = 5_000;
 
-/// A session as it is saved.
-pub(super) struct Saved {
+/// State of a session as saved.
+pub(super) struct SavedSession {
     pub(super) info: Info,
-    /// The end of its output, secrets masked.
+    /// End of the session's output, redacted.
     pub(super) buffer: String,
 }
 
@@ -48,8 +48,8 @@ struct Metadata<'a> {
 }
 
 /// Writes the files of a session.
-pub(super) fn write(sessions: &Path, saved: &Saved) -> io::Result<()> {
-    let Saved { info, buffer } = saved;
+pub(super) fn write(sessions: &Path, saved: &SavedSession) -> io::Result<()> {
+    let SavedSession { info, buffer } = saved;
     let folder = folder(sessions, info.id.as_str())?;
     let metadata = Metadata {
         schema: SCHEMA,
@@ -66,21 +66,21 @@ pub(super) fn write(sessions: &Path, saved: &Saved) -> io::Result<()> {
     };
     let mut bytes = serde_json::to_vec_pretty(&metadata)?;
     bytes.push(b'\n');
-    files::write(&folder.join(BUFFER), buffer.as_bytes(), Durability::Process)?;
-    files::write(&folder.join(METADATA), &bytes, Durability::Process)
+    files::write(&folder.join(BUFFER), buffer.as_bytes(), Durability::ProcessExit)?;
+    files::write(&folder.join(METADATA), &bytes, Durability::ProcessExit)
 }
 
-/// Adds to the events of a session.
+/// Appends events to a session's log.
 pub(super) fn append(sessions: &Path, session_id: &str, events: &[Event]) -> io::Result<()> {
     journal::append(&folder(sessions, session_id)?.join(EVENTS), events)
 }
 
-/// The same with lines that are in words already.
+/// Appends lines that are already serialized.
 pub(super) fn append_lines(sessions: &Path, session_id: &str, lines: &[u8]) -> io::Result<()> {
     journal::append_lines(&folder(sessions, session_id)?.join(EVENTS), lines)
 }
 
-/// The folder of a session. What stands in its place and is no folder gives way.
+/// Creates the folder of a session. Quarantines anything else at its path.
 fn folder(sessions: &Path, id: &str) -> io::Result<PathBuf> {
     if !is_safe_id(id) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "its id cannot be the name of a folder"));
@@ -88,14 +88,14 @@ fn folder(sessions: &Path, id: &str) -> io::Result<PathBuf> {
     let folder = sessions.join(id);
     for path in [sessions, &folder] {
         if fs::symlink_metadata(path).is_ok_and(|found| !found.is_dir()) {
-            snapshot::put_aside(path, "it is not a folder");
+            snapshot::quarantine_and_log(path, "it is not a folder");
         }
         files::make_folder(path)?;
     }
     Ok(folder)
 }
 
-/// The folders of sessions, and when each was last written.
+/// Lists session folders with their last write time.
 fn folders(sessions: &Path) -> Vec<(SystemTime, PathBuf)> {
     if fs::symlink_metadata(sessions).is_ok_and(|found| !found.is_dir()) {
         return Vec::new();
@@ -107,35 +107,35 @@ fn folders(sessions: &Path) -> Vec<(SystemTime, PathBuf)> {
     entries.filter(is_session).map(|entry| (written(&entry.path()), entry.path())).collect()
 }
 
-/// Removes the folders of all sessions but these.
+/// Removes all session folders except those in `kept`.
 pub(super) fn remove_others(sessions: &Path, kept: &[SessionRecord]) {
     for (_, path) in folders(sessions) {
         let is_kept = kept.iter().any(|record| path.ends_with(&record.session_id));
         if !is_kept && let Err(cause) = fs::remove_dir_all(&path) {
-            tracing::warn!("{} is not wanted any more and cannot be removed: {cause}", path.display());
+            tracing::warn!("the obsolete {} cannot be removed: {cause}", path.display());
         }
     }
 }
 
-/// Removes the folders of sessions that are too old or too many, and what a killed server did not finish in the others.
-/// Those of sessions that are there stay, however quiet they are.
+/// Removes session folders that are expired or exceed the limit, and temporary files in the rest. Folders of live
+/// sessions stay, regardless of age.
 pub(super) fn prune(sessions: &Path, kept: &HashSet<String>) {
     let mut found = folders(sessions);
     found.retain(|(_, path)| !path.file_name().and_then(|name| name.to_str()).is_some_and(|name| kept.contains(name)));
     found.sort_by(|a, b| b.cmp(a));
     let now = SystemTime::now();
     for (rank, (written, path)) in found.into_iter().enumerate() {
-        // A clock that was set back makes nothing old.
+        // A clock that was set back does not age a folder.
         let age = now.duration_since(written).unwrap_or(Duration::ZERO);
-        if age <= KEPT_FOR && rank < MAX_FOLDERS {
-            files::remove_unfinished(&path);
+        if age <= RETENTION && rank < MAX_FOLDERS {
+            files::remove_temp_files(&path);
         } else if let Err(cause) = fs::remove_dir_all(&path) {
-            tracing::warn!("{} is old and cannot be removed: {cause}", path.display());
+            tracing::warn!("the expired {} cannot be removed: {cause}", path.display());
         }
     }
 }
 
-/// When a session was last written; times inside its files are anybody's.
+/// Returns when a session was last written, by file time; times inside the files are not trusted.
 fn written(folder: &Path) -> SystemTime {
     let time = |path: &Path| fs::symlink_metadata(path).and_then(|found| found.modified()).ok();
     time(&folder.join(METADATA)).or_else(|| time(folder)).unwrap_or(SystemTime::UNIX_EPOCH)
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn only_old_sessions_are_removed() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let old = SystemTime::now() - KEPT_FOR - Duration::from_secs(60);
+        let old = SystemTime::now() - RETENTION - Duration::from_secs(60);
         for (name, file, is_old) in [
             ("pty_new", METADATA, false),
             ("pty_old", METADATA, true),

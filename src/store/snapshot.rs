@@ -1,4 +1,4 @@
-//! The registry on disk, `pty_registry_v1`: what may be read from it, and how it is written.
+//! The registry file, `pty_registry_v1`: validation when it is read, and serialization.
 
 use std::collections::HashSet;
 use std::io;
@@ -13,13 +13,13 @@ use crate::model::{SessionRecord, iso_time};
 use crate::registry::is_session_id;
 
 const SCHEMA: &str = "pty_registry_v1";
-/// The schema without its version.
+/// Schema name without the version.
 const SCHEMA_NAME: &str = "pty_registry_v";
-/// The largest registry that is read: room for 10,000 sessions with long fields.
+/// Maximum size of a registry file: room for 10,000 sessions with long fields.
 const MAX_BYTES: u64 = 16 << 20;
-/// Sessions that are read at most.
+/// Maximum number of sessions read.
 const MAX_SESSIONS: usize = 10_000;
-/// The longest text of a session that is read.
+/// Maximum length of a text field.
 const MAX_TEXT: usize = 4_096;
 
 #[derive(Serialize)]
@@ -30,14 +30,14 @@ struct Registry<'a> {
     count: usize,
 }
 
-/// Entries are read one by one, so that one that makes no sense costs only itself.
+/// Entries stay untyped, so that one invalid entry does not lose the others.
 #[derive(Deserialize)]
-struct Found {
+struct RegistryFile {
     schema: String,
     sessions: Vec<Value>,
 }
 
-/// The file for these sessions.
+/// Serializes the registry file.
 pub(super) fn registry(records: &[SessionRecord]) -> io::Result<Vec<u8>> {
     let file =
         Registry { schema: SCHEMA, saved_at: iso_time(SystemTime::now()), sessions: records, count: records.len() };
@@ -46,70 +46,70 @@ pub(super) fn registry(records: &[SessionRecord]) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What a registry file says, and whether all of it was understood. One that was not is set aside.
+/// Reads a registry file. Returns its sessions and whether all of it was valid; quarantines the file otherwise.
 pub(super) fn read_registry(path: &Path) -> (Vec<SessionRecord>, bool) {
     let parsed = match files::read(path, MAX_BYTES) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return (Vec::new(), true),
-        Err(error) => Err(Unread { salvaged: Vec::new(), problem: error.to_string() }),
+        Err(error) => Err(UnreadableRegistry { salvaged: Vec::new(), problem: error.to_string() }),
         Ok(bytes) => parse(&bytes),
     };
     let (records, problem) = match parsed {
         Ok((records, 0)) => return (records, true),
         Ok((records, bad)) => (records, format!("{bad} of its sessions make no sense")),
-        Err(Unread { salvaged, problem }) => {
+        Err(UnreadableRegistry { salvaged, problem }) => {
             let count = salvaged.len();
             (salvaged, format!("{problem}; {count} of its sessions can be read"))
         }
     };
-    put_aside(path, &problem);
+    quarantine_and_log(path, &problem);
     (records, false)
 }
 
-/// Takes a file out of the way that cannot be understood.
-pub(super) fn put_aside(path: &Path, problem: &str) {
-    match files::set_aside(path) {
-        Ok(aside) => tracing::warn!("{} is not used: {problem}. It is kept as {}", path.display(), aside.display()),
+/// Quarantines an invalid file and logs why.
+pub(super) fn quarantine_and_log(path: &Path, problem: &str) {
+    match files::quarantine(path) {
+        Ok(aside) => tracing::warn!("{} is not used: {problem}. It was renamed to {}", path.display(), aside.display()),
         Err(cause) => tracing::warn!("{} is not used: {problem}. It stays where it is: {cause}", path.display()),
     }
 }
 
-/// A file that is no registry, and the sessions that can be read from it all the same.
+/// A file that is not a registry, and the sessions recovered from it.
 #[derive(Debug, PartialEq)]
-struct Unread {
+struct UnreadableRegistry {
     salvaged: Vec<SessionRecord>,
     problem: String,
 }
 
-/// The sessions that make sense, and the number of those that do not.
-fn parse(bytes: &[u8]) -> Result<(Vec<SessionRecord>, usize), Unread> {
-    let found: Found = match serde_json::from_slice(bytes) {
+/// Returns the valid sessions and the number of invalid ones.
+fn parse(bytes: &[u8]) -> Result<(Vec<SessionRecord>, usize), UnreadableRegistry> {
+    let found: RegistryFile = match serde_json::from_slice(bytes) {
         Ok(found) => found,
         Err(error) => {
             let problem = format!("it is not a registry: {error}");
-            return Err(Unread { salvaged: salvage(bytes), problem });
+            return Err(UnreadableRegistry { salvaged: salvage(bytes), problem });
         }
     };
     if found.schema != SCHEMA {
-        return Err(Unread { salvaged: salvage(bytes), problem: format!("its schema is not {SCHEMA}") });
+        return Err(UnreadableRegistry { salvaged: salvage(bytes), problem: format!("its schema is not {SCHEMA}") });
     }
     let total = found.sessions.len();
-    let records = sensible(found.sessions.into_iter());
+    let records = valid_entries(found.sessions.into_iter());
     let bad = total - records.len();
     Ok((records, bad))
 }
 
-/// The entries that make sense, each session once.
-fn sensible(entries: impl Iterator<Item = Value>) -> Vec<SessionRecord> {
+/// Returns the valid entries, each session once.
+fn valid_entries(entries: impl Iterator<Item = Value>) -> Vec<SessionRecord> {
     let mut ids = HashSet::new();
     entries
         .take(MAX_SESSIONS)
-        .filter_map(|entry| serde_json::from_value(entry).ok().filter(is_sensible))
+        .filter_map(|entry| serde_json::from_value(entry).ok().filter(is_valid))
         .filter(|record| ids.insert(record.session_id.clone()))
         .collect()
 }
 
-/// The entries of a damaged file: every object that is whole and a session. A file of another version is left alone: what
-/// its entries mean is not known here.
+/// Recovers entries from a damaged file: every complete object that is a valid session. A file of another schema
+/// version is not searched, because its fields may mean something else.
 fn salvage(bytes: &[u8]) -> Vec<SessionRecord> {
     let text = String::from_utf8_lossy(bytes);
     let is_other = text.match_indices(SCHEMA_NAME).any(|(at, _)| {
@@ -130,15 +130,15 @@ fn salvage(bytes: &[u8]) -> Vec<SessionRecord> {
                     at += objects.byte_offset();
                     return Some(entry);
                 }
-                // What is around entries, or damaged: the next one may begin right behind its bracket.
+                // Between entries or inside damage: the next object may begin right after this bracket.
                 _ => at += 1,
             }
         }
     });
-    sensible(entries)
+    valid_entries(entries)
 }
 
-fn is_sensible(record: &SessionRecord) -> bool {
+fn is_valid(record: &SessionRecord) -> bool {
     let optional = [
         &record.desktop_url,
         &record.owner_agent_id,
@@ -170,7 +170,7 @@ mod tests {
         json!({ "schema": schema, "saved_at": "", "sessions": sessions, "count": 9 }).to_string().into_bytes()
     }
 
-    /// The registry takes ids that cannot name a folder; a desktop session has none.
+    /// The registry accepts ids that are not valid folder names; a desktop session has no folder.
     #[test]
     fn every_id_that_can_be_registered_is_kept() {
         let (records, bad) = parse(&file(SCHEMA, &[session("window:1.terminal_2")])).expect("a registry");
@@ -199,7 +199,8 @@ mod tests {
         assert_eq!(bad, 5);
     }
 
-    /// Cut at every length, and with every byte changed: read or set aside, never a panic, never a file lost.
+    /// Truncates at every length and changes every byte: the file is read or quarantined, without a panic and without
+    /// losing the file.
     #[test]
     fn a_damaged_file_is_read_as_far_as_it_makes_sense_or_set_aside() {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -221,19 +222,19 @@ mod tests {
         assert!((2..=4).contains(&aside), "{aside}");
     }
 
-    /// Of a file that was cut, all entries before the cut come back; one changed byte costs one entry at most.
+    /// A truncated file yields every entry before the cut; one changed byte loses one entry at most.
     #[test]
     fn every_entry_that_can_be_read_comes_back() {
         let ids: Vec<String> = (0..4).map(|number| format!("s{number}")).collect();
         let entries: Vec<Value> = ids.iter().map(|id| session(id)).collect();
-        for whole in [file(SCHEMA, &entries), registry(&sensible(entries.iter().cloned())).expect("a file")] {
+        for whole in [file(SCHEMA, &entries), registry(&valid_entries(entries.iter().cloned())).expect("a file")] {
             let text = String::from_utf8(whole.clone()).expect("UTF-8");
             let found = |bytes: &[u8]| match parse(bytes) {
                 Ok((records, _)) => records.len(),
                 Err(unread) => unread.salvaged.len(),
             };
             assert_eq!(found(&whole), 4);
-            // Entries have no braces inside.
+            // Entries contain no nested braces.
             let last = text.rfind('}').expect("an end");
             for length in 0..last {
                 let complete = text.as_bytes()[..length].iter().filter(|&&byte| byte == b'}').count();

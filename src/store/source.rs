@@ -1,4 +1,4 @@
-//! What is to be saved, as the saver sees it.
+//! The saver's view of the registry.
 
 use tokio::sync::watch;
 
@@ -6,19 +6,19 @@ use crate::model::SessionRecord;
 use crate::registry::{Registry, RegistryEvent};
 use crate::terminal::local::Session;
 
-/// Whoever knows the sessions.
-pub trait Source: Send + Sync + 'static {
-    /// All sessions as the registry tells them.
+/// Provider of the state to save.
+pub trait SaveSource: Send + Sync + 'static {
+    /// Returns the public records of all sessions.
     fn records(&self) -> Vec<SessionRecord>;
-    /// The sessions of this server.
+    /// Returns the local sessions.
     fn sessions(&self) -> Vec<Session>;
-    /// What happened since this was asked for the last time.
+    /// Takes the events since the last call.
     fn take_events(&self) -> Vec<RegistryEvent>;
-    /// Moves whenever the answer of one of the others may be another.
+    /// Returns a channel that advances whenever one of the other methods may return something new.
     fn changed(&self) -> watch::Receiver<u64>;
 }
 
-impl Source for Registry {
+impl SaveSource for Registry {
     fn records(&self) -> Vec<SessionRecord> {
         Self::records(self)
     }

@@ -1,5 +1,5 @@
-//! The token that opens the server for who is not known by the user's number: read from a file, never from arguments,
-//! where other users could see it.
+//! The access token for clients that the server cannot identify by user id. It is read from a file, never from
+//! arguments, which other users can see.
 
 use std::fmt;
 use std::fs::OpenOptions;
@@ -10,14 +10,14 @@ use super::files::{self, Durability};
 use crate::error::{Error, Result};
 use crate::ids::random_hex;
 
-/// The token that a server makes for itself, in its state folder.
+/// Name of the generated token file in the state folder.
 pub const TOKEN_FILE: &str = "token";
-/// Shorter ones can be guessed.
+/// Minimum length; a shorter token can be guessed.
 const MIN_BYTES: usize = 16;
-/// Longer ones are no tokens but some other file.
+/// Maximum length; a longer file is not a token.
 const MAX_BYTES: usize = 1_024;
 
-/// A secret that both sides know.
+/// A shared secret.
 #[derive(Clone)]
 pub struct Token(String);
 
@@ -28,18 +28,18 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// Reads a token from a file that only we can read.
+    /// Reads a token from a file that only the current user can read.
     pub fn read(path: &Path) -> Result<Self> {
         read(path).map_err(|cause| Error::file("use the token of", path, cause))
     }
 
-    /// The token of a state folder, made when there is none yet.
+    /// Reads the token of a state folder and generates it if there is none.
     pub fn read_or_make(folder: &Path) -> Result<Self> {
         let path = folder.join(TOKEN_FILE);
         match read(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let token = format!("{}{}", random_hex(), random_hex());
-                let written = files::write(&path, format!("{token}\n").as_bytes(), Durability::Power);
+                let written = files::write(&path, format!("{token}\n").as_bytes(), Durability::PowerLoss);
                 written.map_err(|cause| Error::file("write", &path, cause))?;
                 Ok(Self(token))
             }
@@ -47,12 +47,12 @@ impl Token {
         }
     }
 
-    /// The text that is sent.
+    /// Returns the token text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Compares, and takes as long for a good guess as for a bad one of the same length.
+    /// Compares in constant time for guesses of the same length.
     pub fn matches(&self, guess: &[u8]) -> bool {
         kpty_guard::is_same(self.0.as_bytes(), guess)
     }

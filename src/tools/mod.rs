@@ -36,7 +36,7 @@ use crate::error::{Error, Result};
 use crate::ids::SessionId;
 use crate::model::Role;
 use crate::recording::Shelf;
-use crate::registry::{Bounds, Located, Registry, Setup};
+use crate::registry::{Located, Registry, RegistryLimits, RegistryOptions};
 use crate::terminal::Terminal;
 use crate::terminal::desktop::Bridges;
 use crate::terminal::local::Session;
@@ -136,12 +136,17 @@ impl Deref for Tools {
 impl Tools {
     /// Actions over an empty table of sessions.
     pub fn new(config: Config) -> Self {
-        let Config { max_sessions, spawns_at_once, keep_dead, memory_limit, .. } = config;
+        let Config { max_sessions, spawns_at_once, dead_retention, memory_limit, .. } = config;
         let identity = &config.identity;
         let is_leader = identity.is_leader || identity.role == Some(Role::Leader);
         let own_leader = identity.agent_id.clone().filter(|_| is_leader);
-        let setup = Setup { allow_bridge: config.allow_bridge.clone(), own_leader, memory_limit, ..Setup::default() };
-        let registry = Registry::with(Bounds { max_sessions, spawns_at_once, keep_dead }, setup);
+        let options = RegistryOptions {
+            allow_bridge: config.allow_bridge.clone(),
+            own_leader,
+            memory_limit,
+            ..RegistryOptions::default()
+        };
+        let registry = Registry::with(RegistryLimits { max_sessions, spawns_at_once, dead_retention }, options);
         let redactor = audit::own_redactor(&config);
         let bridges = Bridges::new(Arc::clone(&redactor));
         let typist = Typist::new(config.policy.clone(), Arc::clone(&redactor));

@@ -237,7 +237,7 @@ impl Store {
             *writer = None;
             *self.reader() = None;
             if is_damage(error) {
-                self.set_aside(&error.to_string());
+                self.quarantine(&error.to_string());
             }
         }
         done.map_err(|error| problem(&error))
@@ -271,7 +271,7 @@ impl Store {
         if connection.is_none() {
             *connection = Some(match self.open() {
                 Err(error) if is_damage(&error) => {
-                    self.set_aside(&error.to_string());
+                    self.quarantine(&error.to_string());
                     self.open()?
                 }
                 opened => opened?,
@@ -302,7 +302,7 @@ impl Store {
     }
 
     /// Takes a file out of the way that cannot be understood.
-    fn set_aside(&self, problem: &str) {
+    fn quarantine(&self, problem: &str) {
         let Some(path) = &self.path else { return };
         let aside = path.with_extension("db.damaged");
         let moved = fs::rename(path, &aside);

@@ -6,7 +6,7 @@ use kpty::config::{Config, Identity};
 use kpty::error::ErrorCode;
 use kpty::ids::SessionId;
 use kpty::model::{Owner, Role, Source, iso_time};
-use kpty::registry::{Registration, Unregistered};
+use kpty::registry::{Registration, UnregisterOutcome};
 use serde_json::{Value, json};
 
 use crate::support::Folder;
@@ -281,7 +281,7 @@ async fn the_life_of_a_session_is_told() {
         ..Registration::default()
     });
     refused.expect_err("the name of a local session");
-    assert_eq!(registry.unregister(&SessionId::named(&shell.id), true), Unregistered::IsLocal);
+    assert_eq!(registry.unregister(&SessionId::named(&shell.id), true), UnregisterOutcome::IsLocal);
     shell.call("adopt", json!({ "agent_id": "a", "owner_role": "worker" })).await;
     changed.mark_unchanged();
     shell.call("kill", json!({})).await;

@@ -381,7 +381,7 @@ async fn a_leader_is_not_killed_by_accident() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_limit_counts_the_living_and_the_dead_go_in_time() {
-    let rig = Rig::with(Config { max_sessions: 2, keep_dead: Duration::ZERO, ..Config::default() });
+    let rig = Rig::with(Config { max_sessions: 2, dead_retention: Duration::ZERO, ..Config::default() });
     let many = (0..6).map(|_| {
         let tools = rig.tools.clone();
         tokio::spawn(async move {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::json_text;
 use super::published::{TOOL, VIEW_TOOL, is_looking};
 use crate::error::{Error, Result};
-use crate::runtime::{Finishing, afterwards};
+use crate::runtime::{DetachOnDrop, defer};
 use crate::tools::{ACTIONS, Caller, Reply, Screen, Tools};
 
 /// Actions that only wait once they have begun: when the caller goes away, so does the wait. Those that look are dropped
@@ -145,7 +145,7 @@ impl Engine for Tools {
                 return answer(self, arguments, caller).await;
             }
             let tools = self.clone();
-            Finishing::new(async move { answer(&tools, arguments, caller).await }).await
+            DetachOnDrop::new(async move { answer(&tools, arguments, caller).await }).await
         })
     }
 }
@@ -154,7 +154,7 @@ impl Engine for Tools {
 async fn answer(tools: &Tools, arguments: Map<String, Value>, caller: Caller) -> Answer {
     let mut done = tools.perform(arguments, caller).await;
     let answer = Answer::of(&mut done.reply, done.screen.as_deref());
-    afterwards(move || done.record());
+    defer(move || done.record());
     answer
 }
 

@@ -22,7 +22,7 @@ use super::state::{TerminalState, TypedText};
 use super::{Session, Writer};
 use crate::error::{Error, Incomplete, Result, TimedOut};
 use crate::ids::{CommandId, random_hex};
-use crate::runtime::{Finishing, sleep_until};
+use crate::runtime::{DetachOnDrop, sleep_until};
 use crate::terminal::Command;
 use crate::terminal::commands::{Evidence, TypedTo, Way};
 use crate::terminal::local::pty;
@@ -190,7 +190,7 @@ impl Session {
                 }
             }
         };
-        Finishing::new(typing).await
+        DetachOnDrop::new(typing).await
     }
 
     /// What takes back what stands on the line: text of somebody's, or replies of the terminal that nobody read.

@@ -13,7 +13,7 @@ use tokio::sync::{OwnedMutexGuard, oneshot};
 use super::Session;
 use super::outbox::Typed;
 use crate::error::{Error, Result};
-use crate::runtime::Finishing;
+use crate::runtime::DetachOnDrop;
 
 /// How long a child that takes nothing at all is waited for.
 const STANDSTILL: Duration = Duration::from_secs(5);
@@ -57,7 +57,7 @@ impl Session {
             Typed::Begun(written) => {
                 self.shared.left_over.notify_one();
                 let (session, len) = (self.clone(), bytes.len());
-                Finishing::new(async move { session.finish(turn, written, len, deadline).await }).await?;
+                DetachOnDrop::new(async move { session.finish(turn, written, len, deadline).await }).await?;
             }
             Typed::Closed => return Err(self.not_written("the session has ended".into())),
         }

@@ -127,7 +127,7 @@ pub(in crate::tools) fn help(config: &Config) -> Map<String, Value> {
 fn limits(config: &Config) -> Value {
     json!({
         "sessions": config.max_sessions,
-        "dead_sessions_kept_s": config.keep_dead.as_secs(),
+        "dead_sessions_kept_s": config.dead_retention.as_secs(),
         "shell": config.shell,
         "cols": { "default": config.size.cols(), "cap": MAX_COLS },
         "rows": { "default": config.size.rows(), "cap": MAX_ROWS },

@@ -31,7 +31,7 @@ impl Request {
 
     pub(in crate::tools) fn run(self, tools: &Tools) -> Result<Answer> {
         if let Ok(session) = tools.registry.get(self.session.id()) {
-            tools.registry.room_for_window(&session, self.size)?;
+            tools.registry.free_memory_for_window(&session, self.size)?;
         }
         self.session.resize(self.size)?;
         Ok(Answer { cols: self.size.cols(), rows: self.size.rows() })

@@ -176,7 +176,7 @@ async fn a_flood_that_outlives_its_shell_does_not_keep_it_alive() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dead_session_stays_readable_for_its_time() {
-    let rig = Rig::with(Config { keep_dead: Duration::from_millis(2_500), ..Config::default() });
+    let rig = Rig::with(Config { dead_retention: Duration::from_millis(2_500), ..Config::default() });
     let exited = rig.create(json!({})).await;
     let killed = rig.create(json!({})).await;
     exited.talk("echo the last words").await;

@@ -1,23 +1,23 @@
-//! Keeping all sessions within the budget for their memory: the largest histories are shortened first, and what would
-//! not fit all the same is refused.
+//! Enforces the memory budget of all sessions: truncates the largest histories first and rejects what does not fit even
+//! then.
 
 use std::sync::{Arc, Weak};
 
 use kpty_emulator::{Emulator, Size};
 
-use super::{Registry, Shared};
+use super::{Registry, RegistryInner};
 use crate::error::{Error, Result};
 use crate::terminal::local::{Session, new_session_bytes, release_soon};
 
-/// A history is never made shorter than this for others' sake; it is let go in blocks of about this size.
-const LEAST_HISTORY: usize = 64 << 10;
-/// Growth of a window that is not worth a question, in bytes.
+/// A history is never truncated below this size for the budget; it is freed in blocks of about this size.
+const MIN_HISTORY: usize = 64 << 10;
+/// Window growth below this many bytes is not checked against the budget.
 const SMALL_GROWTH: usize = 1 << 20;
 
-impl Shared {
-    /// Shortens histories until so many bytes fit besides; an eighth of the budget is left free, so that this is not due
-    /// again at once. False where they do not fit all the same.
-    fn make_room(&self, wanted: usize) -> bool {
+impl RegistryInner {
+    /// Truncates histories until `wanted` more bytes fit. Leaves an eighth of the budget free, so that the next request
+    /// does not truncate again. Returns false when the bytes still do not fit.
+    fn free_memory(&self, wanted: usize) -> bool {
         let budget = &self.budget;
         if budget.used() + wanted <= budget.limit() {
             return true;
@@ -26,10 +26,10 @@ impl Shared {
         let surplus = budget.used().saturating_sub(target);
         let sessions: Vec<Session> = self.lock().entries.values().map(|entry| entry.session.clone()).collect();
         let histories: Vec<usize> = sessions.iter().map(|session| session.memory().history).collect();
-        let most = level(&histories, surplus).max(LEAST_HISTORY);
+        let most = level(&histories, surplus).max(MIN_HISTORY);
         for (session, history) in sessions.iter().zip(histories) {
             if history > most {
-                tracing::info!("the history of {} is shortened to {most} bytes: memory is short", session.id());
+                tracing::info!("memory budget exceeded: truncating the history of {} to {most} bytes", session.id());
                 session.shorten_history(most);
             }
         }
@@ -37,7 +37,7 @@ impl Shared {
     }
 }
 
-/// The size to which all that are larger have to be cut for a surplus to go.
+/// Returns the size to which all larger histories must be cut to free `surplus` bytes.
 fn level(sizes: &[usize], surplus: usize) -> usize {
     let mut sorted = sizes.to_vec();
     sorted.sort_unstable_by(|a, b| b.cmp(a));
@@ -46,7 +46,7 @@ fn level(sizes: &[usize], surplus: usize) -> usize {
         sum += size;
         let next = sorted.get(index + 1).copied().unwrap_or(0);
         let count = index + 1;
-        // Cut to the next smaller, these would be enough.
+        // Cutting to the next smaller size frees enough.
         if sum - count * next >= surplus {
             return (sum - surplus) / count;
         }
@@ -55,44 +55,44 @@ fn level(sizes: &[usize], surplus: usize) -> usize {
 }
 
 impl Registry {
-    /// Makes room for a new session.
-    pub(super) fn room_for_session(&self, size: Size) -> Result<()> {
-        self.watch_memory();
-        self.room_for(new_session_bytes(size))
+    /// Frees memory for a new session.
+    pub(super) fn free_memory_for_session(&self, size: Size) -> Result<()> {
+        self.start_budget_task();
+        self.ensure_memory(new_session_bytes(size))
     }
 
-    /// Makes room for a larger window of a session.
-    pub fn room_for_window(&self, session: &Session, size: Size) -> Result<()> {
+    /// Frees memory for a larger window of a session.
+    pub fn free_memory_for_window(&self, session: &Session, size: Size) -> Result<()> {
         let before = Emulator::memory_of_size(session.info().size);
         match Emulator::memory_of_size(size).saturating_sub(before) {
             ..SMALL_GROWTH => Ok(()),
-            growth => self.room_for(growth),
+            growth => self.ensure_memory(growth),
         }
     }
 
-    fn room_for(&self, bytes: usize) -> Result<()> {
-        match self.shared.make_room(bytes) {
+    fn ensure_memory(&self, bytes: usize) -> Result<()> {
+        match self.shared.free_memory(bytes) {
             true => Ok(()),
             false => Err(Error::MemoryLimit { limit: self.shared.budget.limit() }),
         }
     }
 
-    /// Starts the task that shortens histories, once.
-    fn watch_memory(&self) {
-        self.shared.watched.get_or_init(|| {
+    /// Starts the task that enforces the budget, once.
+    fn start_budget_task(&self) {
+        self.shared.budget_task.get_or_init(|| {
             tokio::spawn(keep_within_budget(Arc::downgrade(&self.shared)));
         });
     }
 }
 
-/// Sleeps until the budget is exceeded, and makes room then.
-async fn keep_within_budget(shared: Weak<Shared>) {
+/// Waits until the budget is exceeded and then truncates histories.
+async fn keep_within_budget(shared: Weak<RegistryInner>) {
     let Some(budget) = shared.upgrade().map(|shared| Arc::clone(&shared.budget)) else { return };
     loop {
         budget.exceeded().await;
         let Some(shared) = shared.upgrade() else { return };
-        // Takes a while with many sessions, so not on a thread that others wait for.
-        drop(tokio::task::spawn_blocking(move || shared.make_room(0)).await);
+        // Slow with many sessions, so it does not run on an async worker thread.
+        drop(tokio::task::spawn_blocking(move || shared.free_memory(0)).await);
         release_soon();
     }
 }
