@@ -48,7 +48,7 @@ use std::time::Duration;
 pub use crate::engine::{EngineKind, Limits};
 pub use crate::evicted::Evicted;
 pub use crate::history::Loss;
-pub use crate::marker::MarkerId;
+pub use crate::marker::{AlternateSeen, MainSeen, Marker, MarkerId, Markers};
 pub use crate::read::{Answer, Delta, LineFilter, Mode, Request, Which};
 pub use crate::reply::Replies;
 pub use crate::screen::{
@@ -61,7 +61,6 @@ use crate::alacritty::Alacritty;
 use crate::choice::{changed_since, choose};
 use crate::engine::Engine;
 use crate::lines::{LineIndex, Lines};
-use crate::marker::{MainSeen, Marker, Markers};
 use crate::read::Page;
 use crate::vt100::Vt100;
 

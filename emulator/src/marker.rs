@@ -28,7 +28,7 @@ impl MarkerId {
 
 /// What a reader had seen of the main screen.
 #[derive(Clone, Debug)]
-pub(crate) struct MainSeen {
+pub struct MainSeen {
     /// Number of the first line that `hashes` covers: the first on the screen.
     first: u64,
     hashes: Arc<[u64]>,
@@ -45,26 +45,31 @@ struct Above {
 impl MainSeen {
     pub(crate) fn new(lines: &Lines<'_>) -> Self {
         let first = lines.screen_first().min(lines.next());
-        Self { first, hashes: hashes(lines, first..lines.next()).into(), above: None }
+        Self::of(first, hashes(lines, first..lines.next()))
+    }
+
+    /// The hashes of the lines from this number on: those that could still change.
+    pub fn of(first: u64, hashes: Vec<u64>) -> Self {
+        Self { first, hashes: hashes.into(), above: None }
     }
 
     /// Of a reader who came when the alternate screen was shown: every line from the oldest on is new to it.
-    pub(crate) fn nothing(oldest: u64) -> Self {
+    pub fn nothing(oldest: u64) -> Self {
         Self { first: oldest, hashes: Arc::default(), above: None }
     }
 
     /// The number after the last line that was seen.
-    pub(crate) fn end(&self) -> u64 {
+    pub fn end(&self) -> u64 {
         self.first + self.hashes.len() as u64
     }
 
     /// The first line that may have changed since.
-    pub(crate) fn first_changeable(&self) -> u64 {
+    pub fn first_changeable(&self) -> u64 {
         self.above.as_ref().map_or(self.first, |above| above.first.min(self.first))
     }
 
     /// The hash of a line when it was seen, if it was.
-    pub(crate) fn hash(&self, number: u64) -> Option<u64> {
+    pub fn hash(&self, number: u64) -> Option<u64> {
         let at = |first: u64, hashes: &[u64]| hashes.get(number.checked_sub(first)? as usize).copied();
         let above = || self.above.as_ref().and_then(|above| at(above.first, &above.hashes));
         if number < self.first { above() } else { at(self.first, &self.hashes) }
@@ -72,13 +77,15 @@ impl MainSeen {
 }
 
 /// The hashes of the alternate screen's lines.
-pub(crate) type AlternateSeen = Vec<u64>;
+pub type AlternateSeen = Vec<u64>;
 
 /// What a reader had seen.
 #[derive(Clone, Debug)]
-pub(crate) struct Marker {
-    pub(crate) main: MainSeen,
-    pub(crate) alternate: Option<AlternateSeen>,
+pub struct Marker {
+    /// Of the main screen.
+    pub main: MainSeen,
+    /// Of the alternate screen, where that was shown.
+    pub alternate: Option<AlternateSeen>,
 }
 
 /// The markers of one terminal, the newest last.
@@ -86,7 +93,7 @@ pub(crate) struct Marker {
 /// Where there are too many, those go first that their reader has read past twice: one that reads often must not take
 /// the marker from another that reads seldom.
 #[derive(Debug)]
-pub(crate) struct Markers {
+pub struct Markers {
     kept: VecDeque<Kept>,
     made: NonZeroU64,
     limit: usize,
@@ -103,16 +110,28 @@ struct Kept {
 }
 
 impl Markers {
-    pub(crate) fn new(limit: usize) -> Self {
-        Self { kept: VecDeque::new(), made: NonZeroU64::MIN, limit: limit.max(1) }
+    /// None yet, and at most so many.
+    pub fn new(limit: usize) -> Self {
+        Self::numbered_from(limit, NonZeroU64::MIN)
     }
 
-    pub(crate) fn get(&self, id: MarkerId) -> Option<&Marker> {
+    /// The same; the first marker has this number.
+    pub fn numbered_from(limit: usize, first: NonZeroU64) -> Self {
+        Self { kept: VecDeque::new(), made: first, limit: limit.max(1) }
+    }
+
+    /// Disposes of all markers. Their numbers are not used again.
+    pub fn clear(&mut self) {
+        self.kept.clear();
+    }
+
+    /// What the reader with this marker had seen, if that is still known.
+    pub fn get(&self, id: MarkerId) -> Option<&Marker> {
         self.position(id).map(|at| &self.kept[at].marker)
     }
 
     /// Keeps a marker for a reader who came with another, or with none.
-    pub(crate) fn add(&mut self, marker: Marker, from: Option<MarkerId>) -> MarkerId {
+    pub fn add(&mut self, marker: Marker, from: Option<MarkerId>) -> MarkerId {
         let id = MarkerId(self.made);
         self.made = self.made.saturating_add(1);
         // A reader who comes with one marker is done with the one before it, and with other answers that came from that.

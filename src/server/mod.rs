@@ -54,7 +54,7 @@ use connections::App;
 use crowd::{Crowd, Limits};
 use mcp::Folders;
 #[cfg(feature = "conformance")]
-pub use mcp::conformance;
+pub use mcp::hosting;
 pub use mcp::{
     AGENT_HEADER, Answer, Block, CLIENT_HEADER, Engine, Resource, SHOWS_PROGRESS_HEADER, TOOL_NAMES, ToolCall,
     serve_stdio,

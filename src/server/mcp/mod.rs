@@ -6,9 +6,9 @@
 //! bounds them, [`pending`] brings notices, [`stdio`] is the same without HTTP.
 
 mod adapter;
-#[cfg(feature = "conformance")]
-pub mod conformance;
 mod engine;
+#[cfg(feature = "conformance")]
+pub mod hosting;
 mod json_text;
 mod live;
 mod message;

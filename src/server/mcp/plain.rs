@@ -45,7 +45,8 @@ const IDLE_SESSION: Duration = Duration::from_secs(24 * 3_600);
 
 /// The mark of a request of a plain client.
 #[derive(Clone, Debug)]
-pub(crate) struct Plain {
+#[cfg_attr(not(feature = "conformance"), expect(unreachable_pub, reason = "public for the conformance fixtures"))]
+pub struct Plain {
     /// The client's session.
     pub(super) session: Option<String>,
     /// See [`SHOWS_PROGRESS_HEADER`].
@@ -81,17 +82,22 @@ pub(crate) struct Gate<H> {
 
 /// A handler that answers plain calls of tools itself. The library would make a service, a channel and two tasks for
 /// each of them, which takes longer than most calls.
-pub(crate) trait AnswersPlainCalls {
+#[cfg_attr(not(feature = "conformance"), expect(unreachable_pub, reason = "public for the conformance fixtures"))]
+pub trait AnswersPlainCalls {
     /// The result of `tools/call`; nothing when the library is to answer, and then nothing was taken.
     fn answer_plain(
         &self,
         params: &mut Map<String, Value>,
         plain: &Plain,
-    ) -> impl Future<Output = Option<PlainResult>> + Send;
+    ) -> impl Future<Output = Option<PlainResult>> + Send {
+        let _ = (params, plain);
+        ready(None)
+    }
 }
 
 /// The result of a tool.
-pub(crate) struct PlainResult {
+#[cfg_attr(not(feature = "conformance"), expect(unreachable_pub, reason = "public for the conformance fixtures"))]
+pub struct PlainResult {
     pub(super) content: Vec<Block>,
     pub(super) is_error: bool,
 }

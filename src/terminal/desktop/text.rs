@@ -3,43 +3,21 @@
 //! Looks come in, answers go out. Nothing here asks the bridge.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
+use std::num::NonZeroU64;
 
-use kpty_emulator::{Answer, Buffer, Delta, Loss, MarkerId, Mode, Request, Sheet, Size, Which};
+use kpty_emulator::{
+    Answer, Buffer, Delta, Limits, Loss, MainSeen, Marker, MarkerId, Markers, Mode, Request, Sheet, Size, Which,
+};
 
 use super::transcript::{Place, Tail, Transcript, hash};
 use super::wire::Look;
 use kpty_guard::Redactor;
 
-/// Markers of a session; the oldest go first.
-const MAX_MARKERS: usize = 64;
 /// Lines before a read that its masks are made with; the longest private keys have about a hundred.
 pub(super) const KEY_LINES: u64 = 130;
 /// Lines of private keys have 64 characters or more, but the last.
 const SHORTEST_KEY_LINE: usize = 40;
-
-/// What a reader had seen.
-#[derive(Clone, Debug, Default)]
-struct Marker {
-    /// Lines that went unseen until then.
-    losses: u64,
-    /// The first line that could still change.
-    first: u64,
-    /// What the lines from there on were.
-    hashes: Vec<u64>,
-    /// What the alternate screen showed.
-    alternate: Option<Vec<u64>>,
-}
-
-impl Marker {
-    fn end(&self) -> u64 {
-        self.first + self.hashes.len() as u64
-    }
-
-    fn hash(&self, number: u64) -> Option<u64> {
-        self.hashes.get(usize::try_from(number.checked_sub(self.first)?).ok()?).copied()
-    }
-}
 
 /// The window as it was seen last: all its rows.
 #[derive(Debug)]
@@ -55,8 +33,9 @@ pub(super) struct Text {
     window: Option<Window>,
     /// What a full-screen program shows, while it does.
     alternate: Option<Look>,
-    markers: VecDeque<(MarkerId, Marker)>,
-    last_marker: u64,
+    markers: Markers,
+    /// Lines that had gone unseen when the markers were made; those of an earlier number are disposed of.
+    losses: u64,
 }
 
 impl Text {
@@ -66,8 +45,8 @@ impl Text {
             main: Transcript::default(),
             window: None,
             alternate: None,
-            markers: VecDeque::new(),
-            last_marker: markers_from,
+            markers: Markers::numbered_from(Limits::default().markers, NonZeroU64::MIN.saturating_add(markers_from)),
+            losses: 0,
         }
     }
 
@@ -135,6 +114,10 @@ impl Text {
     /// Answers a read from what is known.
     pub(super) fn read(&mut self, request: &Request, redactor: &Redactor) -> Answer {
         let is_main = self.alternate.is_none() || request.which == Which::Main;
+        if self.losses != self.main.losses() {
+            self.losses = self.main.losses();
+            self.markers.clear();
+        }
         let (lines, delta) = match (is_main, request.mode) {
             (true, Mode::Delta { since }) => self.main_delta(since, request.max_lines),
             (false, Mode::Delta { since }) => self.alternate_delta(since),
@@ -230,31 +213,26 @@ impl Text {
     }
 
     fn marker(&self, id: Option<MarkerId>) -> Option<&Marker> {
-        self.markers.iter().find(|(known, _)| Some(*known) == id).map(|(_, marker)| marker)
+        self.markers.get(id?)
     }
 
     fn main_delta(&mut self, since: Option<MarkerId>, max_lines: Option<usize>) -> (Vec<(u64, String)>, Option<Delta>) {
         let (main, next) = (&self.main, self.main.next());
-        let seen = self.marker(since).filter(|seen| seen.losses == main.losses());
-        let (lines, missed) = match seen {
+        let (lines, missed) = match self.marker(since).map(|seen| &seen.main) {
             Some(seen) => {
-                let range = main.range(seen.first, next);
+                let range = main.range(seen.first_changeable(), next);
                 let changed = range.filter(|(number, _)| main.line_hash(*number) != seen.hash(*number));
-                (changed.map(|(number, line)| (number, line.to_owned())).collect(), Some(self.missed(seen)))
+                let missed = main.first().saturating_sub(seen.end());
+                (changed.map(|(number, line)| (number, line.to_owned())).collect(), Some(missed))
             }
             None => {
                 let mode = Mode::Delta { since: None };
                 (self.main_lines(mode, max_lines), if since.is_some() { None } else { Some(0) })
             }
         };
-        let marker = self.add_marker(self.seen_of_main(None));
+        let marker = self.markers.add(Marker { main: self.seen_of_main(), alternate: None }, since);
         let loss = missed.filter(|&missed| missed > 0).map(|_| Loss::Limit);
         (lines, Some(Delta { marker, marker_disposed: missed != Some(0), missed_lines: missed, loss }))
-    }
-
-    /// Lines after a marker that are not kept any more.
-    fn missed(&self, seen: &Marker) -> u64 {
-        self.main.first().saturating_sub(seen.end())
     }
 
     fn alternate_delta(&mut self, since: Option<MarkerId>) -> (Vec<(u64, String)>, Option<Delta>) {
@@ -265,31 +243,20 @@ impl Text {
         let before = seen.as_ref().and_then(|seen| seen.alternate.clone()).unwrap_or_default();
         let changed = lines.into_iter().filter(|(row, line)| before.get(*row as usize) != Some(&hash(line))).collect();
         // What the reader had seen of the main screen is still what it had seen.
-        let nothing = || Marker { losses: self.main.losses(), first: self.main.first(), ..Marker::default() };
-        let marker = self.add_marker(Marker { alternate: Some(hashes), ..seen.unwrap_or_else(nothing) });
+        let main = seen.map_or_else(|| MainSeen::nothing(self.main.first()), |seen| seen.main);
+        let marker = self.markers.add(Marker { main, alternate: Some(hashes) }, since);
         let missed_lines = is_known.then_some(0);
         (changed, Some(Delta { marker, marker_disposed: !is_known, missed_lines, loss: None }))
     }
 
-    fn seen_of_main(&self, alternate: Option<Vec<u64>>) -> Marker {
+    fn seen_of_main(&self) -> MainSeen {
         let (main, first) = (&self.main, self.main.settled().min(self.main.next()));
-        let hashes = main.range(first, main.next()).map(|(_, line)| hash(line)).collect();
-        Marker { losses: main.losses(), first, hashes, alternate }
-    }
-
-    fn add_marker(&mut self, marker: Marker) -> MarkerId {
-        self.last_marker += 1;
-        let id = MarkerId::new(self.last_marker).unwrap_or_else(|| unreachable!("a number after another is not zero"));
-        if self.markers.len() == MAX_MARKERS {
-            self.markers.pop_front();
-        }
-        self.markers.push_back((id, marker));
-        id
+        MainSeen::of(first, main.range(first, main.next()).map(|(_, line)| hash(line)).collect())
     }
 
     /// The first line that has to be looked at to tell what is new since a marker.
     pub(super) fn unseen_from(&self, since: Option<MarkerId>) -> Option<u64> {
-        self.marker(since).map(|seen| seen.first)
+        self.marker(since).map(|seen| seen.main.first_changeable())
     }
 }
 
@@ -373,12 +340,11 @@ mod tests {
     }
 
     #[test]
-    fn there_are_only_so_many_markers() {
-        let mut text = Text::new(0);
+    fn there_are_as_many_markers_as_for_a_session_of_our_own() {
+        let (mut text, limit) = (Text::new(0), Limits::default().markers);
         show(&mut text, &["a"]);
-        let (_, first) = delta(&mut text, None);
-        (0..MAX_MARKERS).for_each(|_| drop(delta(&mut text, None)));
-        assert!(delta(&mut text, Some(first.marker.get())).1.marker_disposed);
-        assert_eq!(text.markers.len(), MAX_MARKERS);
+        let markers: Vec<_> = (0..=limit).map(|_| delta(&mut text, None).1.marker.get()).collect();
+        assert!(!delta(&mut text, Some(markers[limit])).1.marker_disposed);
+        assert!(delta(&mut text, Some(markers[0])).1.marker_disposed);
     }
 }

@@ -4,10 +4,10 @@ use rmcp::ErrorData;
 use rmcp::model::{InputRequiredResult, InputResponses};
 use serde_json::{Map, Value, json};
 
-use super::{failed, wire};
+use crate::fixtures::{failed, wire};
 
 /// What comes of one round.
-pub(super) enum Round {
+pub(crate) enum Round {
     /// The client has to answer first.
     Asks(InputRequiredResult),
     /// The words of the final result.
@@ -15,7 +15,7 @@ pub(super) enum Round {
 }
 
 /// The tools of this file.
-pub(super) const TOOLS: [&str; 9] = [
+pub(crate) const TOOLS: [&str; 9] = [
     "test_input_required_result_elicitation",
     "test_input_required_result_sampling",
     "test_input_required_result_list_roots",
@@ -28,14 +28,14 @@ pub(super) const TOOLS: [&str; 9] = [
 ];
 
 /// The prompt of this file.
-pub(super) const PROMPT: &str = "test_input_required_result_prompt";
+pub(crate) const PROMPT: &str = "test_input_required_result_prompt";
 
 /// What the client brought along.
-pub(super) struct Given<'a> {
-    pub(super) responses: Option<&'a InputResponses>,
-    pub(super) state: Option<&'a str>,
+pub(crate) struct Given<'a> {
+    pub(crate) responses: Option<&'a InputResponses>,
+    pub(crate) state: Option<&'a str>,
     /// What it said that it can do.
-    pub(super) capabilities: &'a Value,
+    pub(crate) capabilities: &'a Value,
 }
 
 /// A form with one field.
@@ -93,7 +93,7 @@ fn steps(name: &str, capabilities: &Value) -> Vec<(Value, Option<&'static str>)>
 }
 
 /// Answers a call of a fixture of this file.
-pub(super) fn round(name: &str, given: &Given<'_>) -> Result<Round, ErrorData> {
+pub(crate) fn round(name: &str, given: &Given<'_>) -> Result<Round, ErrorData> {
     let mut steps = steps(name, given.capabilities);
     let at = match given.state {
         None => 0,

@@ -1,11 +1,16 @@
 //! A server with the fixtures of the official conformance suite, on a free port that it prints. The argument is a
 //! folder for its files. It ends when its standard input does.
 
+mod fixtures;
+mod rounds;
+
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::exit;
 
-use kpty::server::conformance::FixtureServer;
+use kpty::server::hosting::Host;
+
+use fixtures::Fixtures;
 
 fn main() {
     let state = std::env::args().nth(1).map(PathBuf::from).expect("a folder");
@@ -17,7 +22,7 @@ fn main() {
     });
     let runtime = kpty::runtime::runtime().expect("threads");
     runtime.block_on(async {
-        let server = FixtureServer::bind().await.expect("a free port");
+        let server = Host::bind(Fixtures).await.expect("a free port");
         writeln!(std::io::stdout(), "{}", server.address()).expect("somebody who reads");
         server.run(&state).await.expect("a server");
     });

@@ -1,17 +1,9 @@
-//! Fixtures for the official conformance suite, behind the same gate, session store and access checks as the tools.
-//!
-//! The suite asks for tools, prompts and resources by name, so the tools of the program cannot pass it. Nothing here is
-//! part of the program.
+//! The tools, prompts and resources that the official conformance suite asks for by name.
 #![expect(deprecated, reason = "the suite tests what older versions of the protocol have")]
 
-mod rounds;
-
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
+use kpty::server::hosting::AnswersPlainCalls;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
     CreateMessageRequestParams, ElicitRequestParams, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
@@ -23,19 +15,9 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
-use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
+use serde_json::{Value, json};
 
-use rounds::{Given, Round};
-
-use super::plain::{AnswersPlainCalls, Plain, PlainResult};
-use super::{Gate, SESSIONS_FOLDER};
-use crate::error::{self, Error};
-use crate::server::Reach;
-use crate::server::access::{Login, Policy};
-use crate::server::connections::{self, App};
-use crate::server::crowd::{Crowd, Limits};
+use crate::rounds::{self, Given, Round};
 
 /// One red pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
@@ -44,48 +26,14 @@ const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
 /// How long the tools that take time take between two words.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A server for the suite that listens but does not answer yet.
-pub struct FixtureServer {
-    listener: TcpListener,
-    address: SocketAddr,
-}
-
-impl FixtureServer {
-    /// Takes a free port.
-    pub async fn bind() -> error::Result<Self> {
-        let refused = |cause: std::io::Error| Error::Server(format!("cannot listen: {cause}"));
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(refused)?;
-        let address = listener.local_addr().map_err(refused)?;
-        Ok(Self { listener, address })
-    }
-
-    /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// Answers for ever; client sessions are kept in the folder.
-    pub async fn run(self, state: &Path) -> error::Result<()> {
-        let gate = Arc::new(Gate::new(Fixtures, Some(state.join(SESSIONS_FOLDER))));
-        let policy = Policy::new(self.address.ip(), vec![self.address.port()], Reach::Loopback, &[], Login::On(None))?;
-        let app = App::new(Router::new(), "/mcp", gate);
-        let crowd = Crowd::new(Limits::new());
-        connections::serve(self.listener, Arc::new(policy), app, crowd, CancellationToken::new()).await;
-        Ok(())
-    }
-}
-
+/// The handler of the fixtures.
 #[derive(Clone)]
-struct Fixtures;
+pub(crate) struct Fixtures;
 
-impl AnswersPlainCalls for Fixtures {
-    async fn answer_plain(&self, _: &mut Map<String, Value>, _: &Plain) -> Option<PlainResult> {
-        None
-    }
-}
+impl AnswersPlainCalls for Fixtures {}
 
 /// A value of the protocol, written as it looks on the wire.
-fn wire<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
+pub(crate) fn wire<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
     serde_json::from_value(value).map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 
@@ -227,7 +175,7 @@ fn capabilities(context: &RequestContext<RoleServer>) -> Result<Value, ErrorData
     serde_json::to_value(context.client_capabilities()).map_err(failed)
 }
 
-fn failed(error: impl std::fmt::Display) -> ErrorData {
+pub(crate) fn failed(error: impl std::fmt::Display) -> ErrorData {
     ErrorData::internal_error(error.to_string(), None)
 }
 
