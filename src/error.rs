@@ -53,12 +53,17 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+    /// A call names no action.
+    MissingAction {
+        /// The actions that there are.
+        available: Vec<&'static str>,
+    },
     /// No such action.
     UnknownAction {
         /// What was asked for.
         name: String,
-        /// What there is.
-        available: &'static [&'static str],
+        /// The actions that there are.
+        available: Vec<&'static str>,
     },
     /// An action that is no longer offered.
     Deprecated {
@@ -445,7 +450,7 @@ impl Error {
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::SessionNotFound(_) => ErrorCode::PtySessionNotFound,
-            Self::MissingParam(_) => ErrorCode::MissingParam,
+            Self::MissingParam(_) | Self::MissingAction { .. } => ErrorCode::MissingParam,
             Self::InvalidParam { .. } | Self::Size(_) | Self::Usage(_) => ErrorCode::InvalidParam,
             Self::UnknownAction { .. } => ErrorCode::UnknownAction,
             Self::Deprecated { .. } => ErrorCode::Deprecated,
@@ -494,7 +499,7 @@ impl fmt::Display for Error {
             Self::SessionNotFound(id) => {
                 write!(f, "Session not found: {id}. Use action 'list' to see the sessions there are")
             }
-            Self::MissingParam("action") => f.write_str("action is required. Use action='help' for available actions."),
+            Self::MissingAction { .. } => f.write_str("action is required. Use action='help' for available actions."),
             Self::MissingParam(names) if names.contains(" and ") => write!(f, "{names} are required"),
             Self::MissingParam(name) => write!(f, "{name} is required"),
             Self::InvalidParam { name, problem } => write!(f, "Invalid {name}: {problem}"),

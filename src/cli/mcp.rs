@@ -17,12 +17,10 @@ use super::serve::end_signal;
 use super::{Failure, Outcome, print};
 use crate::config::{Config, LONGEST_TALK};
 use crate::error::{Error, Result};
-use crate::server::{
-    AGENT_HEADER, Answer, Block, CLIENT_HEADER, Engine, SHOWS_PROGRESS_HEADER, TOOL_NAMES, ToolCall, serve_stdio,
-};
+use crate::server::{AGENT_HEADER, Answer, Block, CLIENT_HEADER, Engine, SHOWS_PROGRESS_HEADER, ToolCall, serve_stdio};
 use crate::terminal::local;
 use crate::terminal::local::pty;
-use crate::tools::{Caller, Reply, Tools};
+use crate::tools::{Caller, Offer, Reply, Tools};
 use crate::traffic::{Recording, Retention};
 
 /// How long a server may take to say that it is one.
@@ -117,7 +115,7 @@ async fn is_server(client: &Client) -> bool {
     let Ok(answer) = client.post(&question, PROBE_PATIENCE, &[]).await else { return false };
     let tools = answer.pointer("/result/tools").and_then(Value::as_array);
     let has = |name: &str| tools.is_some_and(|tools| tools.iter().any(|tool| tool["name"] == name));
-    let is_ours = TOOL_NAMES.into_iter().all(has);
+    let is_ours = Offer::all().all(|offer| has(offer.name()));
     if !is_ours {
         tracing::warn!("the server does not let us use its tools; sessions live in this process");
     }
@@ -131,9 +129,9 @@ struct Remote(Client, Option<String>);
 impl Engine for Remote {
     fn call(&self, call: ToolCall) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
         Box::pin(async move {
-            let ToolCall { tool, arguments, caller } = call;
+            let ToolCall { offer, arguments, caller } = call;
             let question = json!({
-                "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": tool, "arguments": arguments },
+                "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": offer.name(), "arguments": arguments },
             });
             let Caller { can_show_progress, agent, client } = caller;
             let mut headers = Vec::new();

@@ -19,7 +19,7 @@ use super::wire::{self, Frames, Request};
 use crate::config::ScreenAccess;
 use crate::ids::SessionId;
 use crate::registry::Located;
-use crate::tools::{Caller, Tools};
+use crate::tools::{Action, Caller, DEFAULT_TOOL, Effect, Tools};
 use crate::traffic::Event;
 
 /// 30 messages with frames a second.
@@ -46,9 +46,6 @@ const MAX_CALLS: usize = 16;
 const MAX_HISTORY_LINES: u64 = 500;
 /// Rows of history in one answer.
 const MAX_HISTORY_ROWS: usize = 2_000;
-
-/// The actions that people use; the rest is for agents.
-const ACTIONS: [&str; 8] = ["send_keys", "search", "term_read", "commands", "resize", "kill", "create", "list"];
 
 /// Serves a client until it goes.
 pub(super) async fn run(mut socket: WebSocket, tools: Tools, name: &'static str) {
@@ -205,6 +202,7 @@ impl Client {
             "foreground": packed(palette::FOREGROUND),
             "background": packed(palette::BACKGROUND),
             "screens": self.shows_screens(),
+            "typing": typing_actions(),
         })
         .to_string()
     }
@@ -374,11 +372,11 @@ impl Client {
     }
 
     fn call(&mut self, n: u64, args: Map<String, Value>) {
-        let action = args.get("action").and_then(Value::as_str).unwrap_or_default().to_owned();
-        if !ACTIONS.contains(&action.as_str()) {
+        let name = args.get("action").and_then(Value::as_str).unwrap_or_default();
+        let Some(action) = DEFAULT_TOOL.action(name).filter(|action| action.on_page) else {
             return self.answer(n, refused("pages do not use this action"));
-        }
-        if action == "send_keys" {
+        };
+        if action.effect == Effect::Type {
             if self.typing.try_send((n, args)).is_err() {
                 self.answer(n, refused("the session does not read as fast as you type"));
             }
@@ -440,6 +438,12 @@ async fn type_in_order(
             return;
         }
     }
+}
+
+/// The names of the actions that type, by which the page finds them in the record.
+fn typing_actions() -> Vec<&'static str> {
+    let types = |action: &&&'static Action| action.effect == Effect::Type;
+    DEFAULT_TOOL.actions.iter().filter(types).flat_map(|action| action.names()).collect()
 }
 
 fn refused(why: &str) -> Value {

@@ -25,7 +25,6 @@ use axum::http::HeaderName;
 use serde_json::{Value, json};
 
 pub use engine::{Answer, Block, Engine, Resource, ToolCall};
-pub use published::TOOL_NAMES;
 pub use stdio::serve_stdio;
 
 use adapter::Adapter;

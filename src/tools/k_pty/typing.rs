@@ -1,4 +1,4 @@
-//! What all actions that type have in common: the guard's question, and the pause before Enter.
+//! What all actions that type have in common: the command policy, and the pause before Enter.
 //!
 //! Every way to type comes through here: lines, keys, pastes, raw writes, in sessions of this server and of desktops.
 //! What stands in a session's line editor is remembered with the session, so that a command typed in pieces is judged
@@ -18,13 +18,15 @@ use crate::error::{Blocked, Error, Held, Result};
 use crate::terminal::Rendered;
 use crate::terminal::Terminal;
 use crate::tools::params::Params;
+use crate::tools::spec::Param;
 use kpty_guard::pending::{PendingLine, edited};
 use kpty_guard::{Policy, Redactor, Refusal, whole_words};
 
 /// Programs with a composer take an Enter that comes in a burst for a pasted newline.
-const ENTER_DELAY: Duration = Duration::from_millis(150);
-/// The longest pause that can be asked for.
-const LONGEST_ENTER_DELAY: Duration = Duration::from_secs(5);
+const COMPOSER_PAUSE: Duration = Duration::from_millis(150);
+/// The pause before Enter that a caller may ask for.
+pub(super) const ENTER_DELAY: Param =
+    Param::millis("enter_delay_ms", "pause between text and the key after it").cap_time(Duration::from_secs(5));
 /// Characters of a refused command that its report repeats.
 const PREVIEW_CHARS: usize = 100;
 /// Longer text is judged where nobody waits for the thread.
@@ -228,7 +230,7 @@ impl Turn<'_> {
             }
             None => {
                 if session.reads_keys() {
-                    tokio::time::sleep(ENTER_DELAY).await;
+                    tokio::time::sleep(COMPOSER_PAUSE).await;
                 }
                 self
             }
@@ -246,8 +248,5 @@ fn standing(error: Error) -> Error {
 
 /// The pause before Enter that was asked for.
 pub(in crate::tools) fn enter_delay(params: &mut Params<'_>) -> Result<Option<Duration>> {
-    match params.value("enter_delay_ms") {
-        None => Ok(None),
-        Some(_) => params.millis("enter_delay_ms", ENTER_DELAY, LONGEST_ENTER_DELAY).map(Some),
-    }
+    params.given_time(&ENTER_DELAY)
 }
