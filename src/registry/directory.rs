@@ -17,6 +17,7 @@ use crate::model::{Owner, SessionRecord, Source, iso_time};
 use crate::terminal::local::Session;
 
 /// Where a session was found.
+#[derive(Clone)]
 pub enum Located {
     /// It is one of this server.
     Local(Session),

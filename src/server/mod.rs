@@ -56,7 +56,7 @@ use mcp::Folders;
 #[cfg(feature = "conformance")]
 pub use mcp::conformance;
 pub use mcp::{
-    AGENT_HEADER, Answer, Block, CLIENT_HEADER, Engine, Resource, SHOWS_PROGRESS_HEADER, ToolCall, serve_stdio,
+    AGENT_HEADER, Block, CLIENT_HEADER, Engine, Resource, SHOWS_PROGRESS_HEADER, ToolAnswer, ToolCall, serve_stdio,
 };
 use peer::Peer;
 pub use peer::{Listening, listening};

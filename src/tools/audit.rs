@@ -46,7 +46,9 @@ impl Tools {
     /// Records something that was done to a session by other means than [`Tools::call`]: a route of its own.
     pub fn record(&self, arguments: &Map<String, Value>, caller: &Caller, began: Instant, reply: &Reply) {
         if self.traffic.is_on() {
-            self.traffic.emit(draft(self, DEFAULT_TOOL, arguments, caller, began, Some(reply), None));
+            let located = self.session_of(arguments, Some(reply));
+            let call = Call { tools: self, tool: DEFAULT_TOOL, arguments, caller, began, located };
+            self.traffic.emit(call.draft(Some(reply), None));
         }
     }
 }
@@ -58,8 +60,8 @@ pub(super) struct Entry {
     pub(super) arguments: Map<String, Value>,
     pub(super) caller: Caller,
     began: Instant,
-    /// When it was over, and how long it took.
-    over: Option<(SystemTime, Duration)>,
+    /// When it was over, how long it took, and its session.
+    over: Option<(SystemTime, Duration, Option<Located>)>,
     is_open: bool,
 }
 
@@ -70,15 +72,20 @@ impl Entry {
     }
 
     /// It is over: a reply that has been masked, and a screen that belongs into it.
-    pub(super) fn over(mut self, reply: Reply, screen: Option<Box<Screen>>) -> Done {
-        self.over = Some((SystemTime::now(), self.began.elapsed()));
+    pub(super) fn over(mut self, reply: Reply, screen: Option<Box<Screen>>, located: Option<Located>) -> Done {
+        self.over = Some((SystemTime::now(), self.began.elapsed(), located));
         let promise = self.is_open.then(|| self.tools.traffic.promise());
         Done { reply, screen, entry: self, promise }
     }
 
     fn draft(&self, reply: Option<&Reply>, screen: Option<&Screen>) -> Draft {
-        let mut draft = draft(&self.tools, self.tool, &self.arguments, &self.caller, self.began, reply, screen);
-        if let Some((at, duration)) = self.over {
+        let located = match &self.over {
+            Some((_, _, located)) => located.clone(),
+            None => self.tools.session_of(&self.arguments, reply),
+        };
+        let Self { tools, tool, arguments, caller, began, .. } = self;
+        let mut draft = Call { tools, tool, arguments, caller, began: *began, located }.draft(reply, screen);
+        if let Some((at, duration, _)) = self.over {
             (draft.event.at, draft.event.duration) = (at, duration);
         }
         draft
@@ -127,55 +134,69 @@ impl Drop for Entry {
     }
 }
 
-/// An action in the words of the record. Without an answer its caller went away.
-fn draft(
-    tools: &Tools,
+/// What the record contains of a call besides its reply.
+struct Call<'a> {
+    tools: &'a Tools,
     tool: &'static Tool,
-    arguments: &Map<String, Value>,
-    caller: &Caller,
+    arguments: &'a Map<String, Value>,
+    caller: &'a Caller,
     began: Instant,
-    reply: Option<&Reply>,
-    screen: Option<&Screen>,
-) -> Draft {
-    let name = action_name(arguments).ok().flatten().unwrap_or_default();
-    let action = tool.action(&name);
-    let id = session_id(arguments, reply);
-    let mut event = Event::new(name, id.unwrap_or_default());
-    event.duration = began.elapsed();
-    event.agent_id = caller.identity(arguments, tools.config.identity.agent_id.as_deref());
-    event.owner_session_id.clone_from(&tools.config.identity.session_id);
-    event.cli_type.clone_from(&tools.config.identity.cli_type);
-    let whose = about_session(tools, id, &mut event);
-    let is_typing = action.is_some_and(|action| action.effect == Effect::Type);
-    let command = command_text(tool, action, arguments);
-    let is_hidden = is_typing
-        && match &whose {
-            Some(Whose::Ours(session)) => {
-                session.typed_hidden_since(began) || (reply.is_none_or(|reply| reply.is_error) && session.hides_input())
+    /// Its session.
+    located: Option<Located>,
+}
+
+impl Call<'_> {
+    /// The call as the record has it. Without a reply its caller went away.
+    fn draft(self, reply: Option<&Reply>, screen: Option<&Screen>) -> Draft {
+        let Self { tools, tool, arguments, caller, began, located } = self;
+        let name = action_name(arguments).ok().flatten().unwrap_or_default();
+        let action = tool.action(&name);
+        let id = session_id(arguments, reply);
+        let mut event = Event::new(name, id.unwrap_or_default());
+        event.duration = began.elapsed();
+        event.agent_id = caller.identity(arguments, tools.config.identity.agent_id.as_deref());
+        event.owner_session_id.clone_from(&tools.config.identity.session_id);
+        event.cli_type.clone_from(&tools.config.identity.cli_type);
+        let whose = about_session(tools, located, &mut event);
+        let is_typing = action.is_some_and(|action| action.effect == Effect::Type);
+        let command = command_text(tool, action, arguments);
+        let is_hidden = is_typing
+            && match &whose {
+                Some(Whose::Ours(session)) => {
+                    session.typed_hidden_since(began)
+                        || (reply.is_none_or(|reply| reply.is_error) && session.hides_input())
+                }
+                Some(Whose::Desktop(desktop)) => desktop.asks_for_secret(),
+                None => false,
+            };
+        let hidden = is_hidden.then(|| Hidden { parts: typed_parts(action, arguments) });
+        event.command = command.as_deref().map(clipped);
+        event.timeout_ms = timeout(tools, action, arguments);
+        match reply {
+            Some(reply) => about_reply(reply, screen, action, &mut event),
+            None => {
+                event.success = false;
+                event.error_code = Some("CALLER_GONE".to_owned());
+                event.error_message =
+                    Some("the caller went away before the answer; a command that runs goes on".to_owned());
+                event.result.clone_from(&event.error_message);
             }
-            Some(Whose::Desktop(desktop)) => desktop.asks_for_secret(),
-            None => false,
-        };
-    let hidden = is_hidden.then(|| Hidden { parts: typed_parts(action, arguments) });
-    event.command = command.as_deref().map(clipped);
-    event.timeout_ms = timeout(tools, action, arguments);
-    match reply {
-        Some(reply) => about_reply(reply, screen, action, &mut event),
-        None => {
-            event.success = false;
-            event.error_code = Some("CALLER_GONE".to_owned());
-            event.error_message =
-                Some("the caller went away before the answer; a command that runs goes on".to_owned());
-            event.result.clone_from(&event.error_message);
         }
+        let response_chars = if action.is_some_and(Action::only_looks) { LOOK_CHARS } else { TEXT_CHARS };
+        let redactor = match whose {
+            Some(Whose::Ours(session)) => session.redactor(),
+            _ => Arc::clone(&tools.redactor),
+        };
+        let is_for_journal = event.session_source.is_some();
+        Draft { hidden, response_chars, is_for_journal, ..Draft::new(event, redactor) }
     }
-    let response_chars = if action.is_some_and(Action::only_looks) { LOOK_CHARS } else { TEXT_CHARS };
-    let redactor = match whose {
-        Some(Whose::Ours(session)) => session.redactor(),
-        _ => Arc::clone(&tools.redactor),
-    };
-    let is_for_journal = event.session_source.is_some();
-    Draft { hidden, response_chars, is_for_journal, ..Draft::new(event, redactor) }
+}
+
+impl Tools {
+    /// The session that a call names, or that its reply names: one that was found or made.
+    pub(super) fn session_of(&self, arguments: &Map<String, Value>, reply: Option<&Reply>) -> Option<Located> {
+        self.locate(&SessionId::named(session_id(arguments, reply)?)).ok()
+    }
 }
 
 /// The session that is meant, or was found or made.
@@ -192,14 +213,12 @@ enum Whose {
     Desktop(Desktop),
 }
 
-/// What is known of the session, if there is one.
-fn about_session(tools: &Tools, id: Option<&str>, event: &mut Event) -> Option<Whose> {
-    let id = SessionId::named(id?);
-    let located = tools.registry.locate(&id).ok()?;
-    let (owner, label, cli_type, source, session) = match located {
+/// Adds what is known of the session, if there is one.
+fn about_session(tools: &Tools, located: Option<Located>, event: &mut Event) -> Option<Whose> {
+    let (owner, label, cli_type, source, session) = match located? {
         Located::Local(session) => {
             let (owner, label) = session.with_owner(|owner| (owner.session_id.clone(), owner.label.clone()));
-            (owner, label, tools.registry.cli_type(&id), "local", Whose::Ours(session))
+            (owner, label, tools.registry.cli_type(session.id()), "local", Whose::Ours(session))
         }
         Located::Desktop(record) => {
             let desktop = tools.bridges.session(&record);

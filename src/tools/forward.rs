@@ -11,11 +11,10 @@ use serde_json::{Map, Value, json};
 use super::Tools;
 use super::envelope::{Failure, mask_foreign};
 use super::handler::{Content, Outcome};
-use super::params::{Params, action_name};
+use super::params::Params;
 use super::spec::{Action, Effect, Preset, Tool};
 use crate::config::{LONGEST_TALK, ScreenAccess};
 use crate::error::{Error, Result};
-use crate::ids::SessionId;
 use crate::model::SessionRecord;
 use crate::registry::Located;
 use crate::terminal::deadline;
@@ -34,16 +33,14 @@ pub(super) struct PeerAction {
 
 impl Tools {
     /// The action, if it may be forwarded: the bridge of its session has not been asked yet whether it takes any.
-    pub(super) fn peer_action(&self, tool: &Tool, arguments: &Map<String, Value>) -> Option<PeerAction> {
-        let action = tool.action(&action_name(arguments).ok()??).filter(|action| action.forwarded)?;
+    pub(super) fn peer_action(&self, tool: &Tool, params: &mut Params<'_>) -> Option<PeerAction> {
+        let action = tool.action(&params.action().ok()??).filter(|action| action.forwarded)?;
         if action.shows_screen && self.config.screen_access == ScreenAccess::Off {
             return None;
         }
-        let text = |name: &str| arguments.get(name).and_then(Value::as_str).map(str::trim);
-        let Ok(Located::Desktop(record)) = self.registry.locate(&SessionId::named(text("session_id")?)) else {
-            return None;
-        };
-        let mut arguments = arguments.clone();
+        params.expect(action.params);
+        let Ok(Located::Desktop(record)) = self.located(params) else { return None };
+        let mut arguments = params.arguments().clone();
         arguments.insert("session_id".to_owned(), json!(record.session_id));
         Some(PeerAction { action, arguments, record: *record })
     }
@@ -66,6 +63,7 @@ impl Tools {
         let Forwarded::Reply(mut reply) = self.peers.forward(url, &arguments, about, left).await? else {
             return deadline::within(deadline, self.dispatch(tool, params)).await;
         };
+        params.leave_notes();
         mask_foreign(&mut reply, &self.redactor);
         if self.config.screen_access == ScreenAccess::Off {
             hide_screen(&mut reply);

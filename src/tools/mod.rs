@@ -45,7 +45,7 @@ use crate::error::Error;
 use crate::ids::SessionId;
 use crate::model::Role;
 use crate::recording::Shelf;
-use crate::registry::{Bounds, Registry, Setup};
+use crate::registry::{Bounds, Located, Registry, Setup};
 use crate::terminal::desktop::Bridges;
 use crate::terminal::peer::Peers;
 use crate::traffic::Emitter;
@@ -84,6 +84,9 @@ pub struct Parts {
     shelf: Arc<Shelf>,
     /// For what belongs to no session.
     redactor: Arc<Redactor>,
+    /// How often a session was looked up.
+    #[cfg(test)]
+    lookups: std::sync::atomic::AtomicUsize,
 }
 
 impl Deref for Tools {
@@ -107,7 +110,18 @@ impl Tools {
         let bridges = Bridges::new(Arc::clone(&redactor));
         let typist = Typist::new(config.policy.clone(), Arc::clone(&redactor));
         let (traffic, shelf) = (Emitter::new(), Arc::default());
-        Self(Arc::new(Parts { config, registry, bridges, peers: Peers::new(), traffic, typist, shelf, redactor }))
+        Self(Arc::new(Parts {
+            config,
+            registry,
+            bridges,
+            peers: Peers::new(),
+            traffic,
+            typist,
+            shelf,
+            redactor,
+            #[cfg(test)]
+            lookups: std::sync::atomic::AtomicUsize::default(),
+        }))
     }
 
     /// The settings.
@@ -156,7 +170,7 @@ impl Tools {
     pub async fn perform(&self, tool: &'static Tool, arguments: Map<String, Value>, caller: Caller) -> Done {
         let entry = Entry::begin(self, tool, arguments, caller);
         let mut params = Params::new(&entry.arguments, &entry.caller, &self.config);
-        let outcome = match self.peer_action(tool, &entry.arguments) {
+        let outcome = match self.peer_action(tool, &mut params) {
             Some(action) => Box::pin(self.forward(tool, action, &mut params)).await,
             None => self.dispatch(tool, &mut params).await,
         };
@@ -166,19 +180,19 @@ impl Tools {
             Err(failure) => (Err(failure), None),
         };
         let mut reply = envelope::reply(outcome);
+        let located = params.located.take();
         params.add_notes(&mut reply.body);
-        self.mask(&entry.arguments, &mut reply);
-        entry.over(reply, screen)
+        let located = located.unwrap_or_else(|| self.session_of(&entry.arguments, Some(&reply)));
+        self.mask(&mut reply, located.as_ref());
+        entry.over(reply, screen, located)
     }
 
     /// Takes secrets out of an answer. Output is masked where it leaves a session; but errors repeat what callers sent,
     /// and names, labels and folders are whatever somebody called them.
-    fn mask(&self, arguments: &Map<String, Value>, reply: &mut Reply) {
-        let given = arguments.get("session_id").or_else(|| reply.body.get("session_id"));
-        let id = given.and_then(Value::as_str).map(|id| SessionId::named(id.trim()));
-        let redactor = match id.and_then(|id| self.registry.get(&id).ok()) {
-            Some(session) => session.redactor(),
-            None => Arc::clone(&self.redactor),
+    fn mask(&self, reply: &mut Reply, located: Option<&Located>) {
+        let redactor = match located {
+            Some(Located::Local(session)) => session.redactor(),
+            Some(Located::Desktop(_)) | None => Arc::clone(&self.redactor),
         };
         envelope::mask(reply, &redactor);
     }
@@ -190,7 +204,7 @@ impl Tools {
         let readable = |action: &Action| action.effect == Effect::Read;
         let outcome = self.dispatch_if(DEFAULT_TOOL, &mut params, readable).await;
         let mut reply = envelope::reply(outcome.map(Content::into_fields));
-        self.mask(arguments, &mut reply);
+        self.mask(&mut reply, params.located.take().flatten().as_ref());
         reply
     }
 
@@ -215,5 +229,55 @@ impl Tools {
         };
         params.expect(action.params);
         (action.begin)(params, self)?.await
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::traffic::{Recording, Retention};
+
+    async fn done(tools: &Tools, arguments: Value) -> Map<String, Value> {
+        let arguments = arguments.as_object().cloned().expect("an object");
+        let reply = tools.call(&arguments, Caller::default()).await;
+        assert!(!reply.is_error, "{arguments:?}: {:?}", reply.body);
+        reply.body
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_session_is_looked_up_once_and_a_line_is_judged_once() {
+        let tools = Tools::new(Config::default());
+        let retention = Retention { age: Duration::from_secs(60), rows: 100 };
+        tools.traffic().start(Recording { folder: None, retention, journal: None, gateway: None, own_address: None });
+        let created = done(&tools, json!({ "action": "create", "shell": "/bin/cat" })).await;
+        let id = &created["session_id"];
+        for (arguments, judged) in [
+            (json!({ "action": "send_line", "data": "one line" }), 1),
+            // Judged with its line ends and without.
+            (json!({ "action": "send_line", "data": "two\nlines" }), 2),
+            (json!({ "action": "send_keys", "keys": "Enter" }), 1),
+            (json!({ "action": "wait", "text": "one line" }), 0),
+            (json!({ "action": "term_read" }), 0),
+            (json!({ "action": "term_read", "from_line": 0 }), 0),
+            (json!({ "action": "search", "text": "line" }), 0),
+            (json!({ "action": "commands" }), 0),
+            (json!({ "action": "evidence" }), 0),
+            (json!({ "action": "screenshot" }), 0),
+            (json!({ "action": "resize", "cols": 90, "rows": 30 }), 0),
+            (json!({ "action": "kill" }), 0),
+        ] {
+            let mut arguments = arguments;
+            arguments["session_id"] = id.clone();
+            let before = (tools.lookups.load(Relaxed), tools.typist.judged.load(Relaxed));
+            done(&tools, arguments.clone()).await;
+            let after = (tools.lookups.load(Relaxed), tools.typist.judged.load(Relaxed));
+            assert_eq!((after.0 - before.0, after.1 - before.1), (1, judged), "{arguments}");
+        }
+        tools.traffic().finish();
+        tools.shutdown().await;
     }
 }

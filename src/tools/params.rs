@@ -4,6 +4,7 @@
 //! that the action does not declare are listed in the reply. Any other value is an error that names the parameter.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -14,6 +15,7 @@ use super::spec::{Choice, Param, Preset};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::ids::CommandId;
+use crate::registry::Located;
 
 /// What to do.
 pub(super) const ACTION: &str = "action";
@@ -27,11 +29,13 @@ pub(super) struct Params<'a> {
     config: &'a Config,
     declared: Option<&'static [Param]>,
     clamped: Map<String, Value>,
+    /// The session that the call names, once it was looked up; `None` inside for one that nobody knows.
+    pub(super) located: OnceCell<Option<Located>>,
 }
 
 impl<'a> Params<'a> {
     pub(super) fn new(given: &'a Map<String, Value>, caller: &'a Caller, config: &'a Config) -> Self {
-        Self { given, caller, config, declared: None, clamped: Map::new() }
+        Self { given, caller, config, declared: None, clamped: Map::new(), located: OnceCell::new() }
     }
 
     /// The name of the action, as it is compared; `None` where none is given.
@@ -60,6 +64,11 @@ impl<'a> Params<'a> {
     /// Sets the parameters that the action declares.
     pub(super) fn expect(&mut self, declared: &'static [Param]) {
         self.declared = Some(declared);
+    }
+
+    /// Leaves the notes to another server that got the parameters as they are.
+    pub(super) fn leave_notes(&mut self) {
+        self.declared = None;
     }
 
     /// Adds to a reply, successful or not, what was ignored and what was clamped.

@@ -116,7 +116,7 @@ async fn next_event(traffic: &mut Option<broadcast::Receiver<Arc<Event>>>) -> Op
 }
 
 /// What comes back from work beside the connection.
-enum Answer {
+enum Outgoing {
     Reply { n: u64, body: Value },
     List(Map<String, Value>),
 }
@@ -139,8 +139,8 @@ struct Client {
     /// What is recorded and not sent yet.
     events: VecDeque<Arc<Event>>,
     events_due: Option<Instant>,
-    answers: mpsc::Receiver<Answer>,
-    answering: mpsc::Sender<Answer>,
+    answers: mpsc::Receiver<Outgoing>,
+    answering: mpsc::Sender<Outgoing>,
     typing: mpsc::Sender<(u64, Map<String, Value>)>,
     /// Room for calls other than typing.
     calls: Arc<Semaphore>,
@@ -347,15 +347,15 @@ impl Client {
             let arguments = Map::from_iter([("action".to_owned(), json!("list"))]);
             let reply = tools.look(&arguments).await;
             // Nobody is left to be told.
-            let _ = answering.send(Answer::List(reply.body)).await;
+            let _ = answering.send(Outgoing::List(reply.body)).await;
         });
     }
 
     /// What is sent of an answer.
-    fn told(&mut self, answer: Answer) -> Option<String> {
+    fn told(&mut self, answer: Outgoing) -> Option<String> {
         match answer {
-            Answer::Reply { n, body } => Some(json!({ "t": "reply", "n": n, "body": body }).to_string()),
-            Answer::List(mut body) => {
+            Outgoing::Reply { n, body } => Some(json!({ "t": "reply", "n": n, "body": body }).to_string()),
+            Outgoing::List(mut body) => {
                 let mut sessions = body.remove("sessions").unwrap_or_else(|| json!([]));
                 for session in sessions.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
                     // These change with every byte and are not shown.
@@ -388,7 +388,7 @@ impl Client {
         let (tools, name, answering) = (self.tools.clone(), self.name, self.answering.clone());
         self.tasks.spawn(async move {
             let body = Value::Object(tools.call(&args, Caller::named(name)).await.body);
-            let _ = answering.send(Answer::Reply { n, body }).await;
+            let _ = answering.send(Outgoing::Reply { n, body }).await;
             // Not before: who takes no answers asks nothing more.
             drop(place);
         });
@@ -396,7 +396,7 @@ impl Client {
 
     /// An answer that is there at once. Where a client takes no answers it misses one.
     fn answer(&self, n: u64, body: Value) {
-        let _ = self.answering.try_send(Answer::Reply { n, body });
+        let _ = self.answering.try_send(Outgoing::Reply { n, body });
     }
 
     /// Rows above the screen, from a line on and before another.
@@ -430,11 +430,11 @@ async fn type_in_order(
     tools: Tools,
     name: &'static str,
     mut typed: mpsc::Receiver<(u64, Map<String, Value>)>,
-    answers: mpsc::Sender<Answer>,
+    answers: mpsc::Sender<Outgoing>,
 ) {
     while let Some((n, args)) = typed.recv().await {
         let body = Value::Object(tools.call(&args, Caller::named(name)).await.body);
-        if answers.send(Answer::Reply { n, body }).await.is_err() {
+        if answers.send(Outgoing::Reply { n, body }).await.is_err() {
             return;
         }
     }

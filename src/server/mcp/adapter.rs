@@ -22,7 +22,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Map, Value};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use super::engine::{Answer, Block, Engine, Resource, ToolCall};
+use super::engine::{Block, Engine, Resource, ToolAnswer, ToolCall};
 use super::pending::Pending;
 use super::plain::{AnswersPlainCalls, Plain, PlainResult, SESSION_HEADER, client_name, name_in};
 use super::published::{INSTRUCTIONS, Published, tools};
@@ -90,7 +90,7 @@ impl Adapter {
     }
 
     /// The answer, with a notice before its last block if there is one for the client's session.
-    async fn with_notice(&self, mut answer: Answer, session: Option<&str>) -> Answer {
+    async fn with_notice(&self, mut answer: ToolAnswer, session: Option<&str>) -> ToolAnswer {
         let (Some(pending), Some(session)) = (&self.pending, session) else { return answer };
         if let Some(notice) = pending.take(session).await {
             answer.blocks.insert(answer.blocks.len().saturating_sub(1), Block::text(notice));
@@ -113,7 +113,7 @@ impl AnswersPlainCalls for Adapter {
         };
         let call = ToolCall { offer, arguments, caller };
         let answer = self.engine.call(call).await;
-        let Answer { blocks, is_error } = self.with_notice(answer, plain.session.as_deref()).await;
+        let ToolAnswer { blocks, is_error } = self.with_notice(answer, plain.session.as_deref()).await;
         Some(PlainResult { content: blocks, is_error })
     }
 }
@@ -161,7 +161,7 @@ impl ServerHandler for Adapter {
             // Nobody reads this: the client is gone, or said that it wants no answer.
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled by the client", None)),
         };
-        let Answer { blocks, is_error } = self.with_notice(answer, origin.session.as_deref()).await;
+        let ToolAnswer { blocks, is_error } = self.with_notice(answer, origin.session.as_deref()).await;
         let content = blocks.into_iter().map(content_block).collect();
         let result = if is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
         Ok(result.into())

@@ -93,14 +93,14 @@ impl Block {
 
 /// What came of a call.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct ToolAnswer {
     /// What the client gets, the action's own answer as JSON last.
     pub blocks: Vec<Block>,
     /// It failed.
     pub is_error: bool,
 }
 
-impl Answer {
+impl ToolAnswer {
     /// What the client gets of a reply, pictures moved out of it.
     fn of(Reply { body, is_error }: &mut Reply, screen: Option<&Screen>) -> Self {
         let picture = body.get_mut("image").and_then(Value::as_object_mut).and_then(Block::take_picture);
@@ -115,7 +115,7 @@ impl Answer {
     }
 }
 
-impl From<Reply> for Answer {
+impl From<Reply> for ToolAnswer {
     fn from(mut reply: Reply) -> Self {
         Self::of(&mut reply, None)
     }
@@ -125,11 +125,11 @@ impl From<Reply> for Answer {
 pub trait Engine: Send + Sync + 'static {
     /// Always comes to an answer. A caller that goes away drops the future: a wait ends with it, but what changes
     /// something is not left half done.
-    fn call(&self, call: ToolCall) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>>;
+    fn call(&self, call: ToolCall) -> Pin<Box<dyn Future<Output = ToolAnswer> + Send + '_>>;
 }
 
 impl Engine for Tools {
-    fn call(&self, call: ToolCall) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
+    fn call(&self, call: ToolCall) -> Pin<Box<dyn Future<Output = ToolAnswer> + Send + '_>> {
         Box::pin(async move {
             let ToolCall { offer, arguments, caller } = call;
             let action = action(offer, &arguments);
@@ -146,9 +146,9 @@ impl Engine for Tools {
 }
 
 /// Carries a call out. It is recorded, and what it took is given back, when its answer is on the way.
-async fn answer(tools: &Tools, offer: Offer, arguments: Map<String, Value>, caller: Caller) -> Answer {
+async fn answer(tools: &Tools, offer: Offer, arguments: Map<String, Value>, caller: Caller) -> ToolAnswer {
     let mut done = tools.perform(offer.tool, arguments, caller).await;
-    let answer = Answer::of(&mut done.reply, done.screen.as_deref());
+    let answer = ToolAnswer::of(&mut done.reply, done.screen.as_deref());
     afterwards(move || done.record());
     answer
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::commands::{COMMAND_ID, MAX_CHARS};
 use super::talk::millis;
-use super::{SESSION_ID, Target, session_id};
+use super::{SESSION_ID, Target};
 use crate::error::{Error, Result};
 use crate::ids::CommandId;
 use crate::model::{SessionRecord, iso_time};
@@ -73,12 +73,12 @@ impl Handler for Evidence {
     type Context = Tools;
 
     fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
-        let id = session_id(params)?;
-        let session = tools.target_named(&id)?;
-        let (facts, owner) = match tools.registry.locate(&id)? {
-            Located::Local(session) => (session_fields(&session), session.with_owner(|owner| owner.agent_id.clone())),
-            Located::Desktop(record) => (desktop_fields(&record), record.owner_agent_id),
+        let located = tools.located(params)?;
+        let (facts, owner) = match &located {
+            Located::Local(session) => (session_fields(session), session.with_owner(|owner| owner.agent_id.clone())),
+            Located::Desktop(record) => (desktop_fields(record), record.owner_agent_id.clone()),
         };
+        let session = tools.target_of(located);
         let listed = params.strings(&COMMAND_IDS)?;
         let is_list = listed.is_some();
         let mut commands = match listed {

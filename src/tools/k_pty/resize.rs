@@ -3,9 +3,10 @@
 use kpty_emulator::Size;
 use serde::Serialize;
 
+use super::SESSION_ID;
 use super::create::{COLS, ROWS};
-use super::{SESSION_ID, Target};
 use crate::error::{Error, Result};
+use crate::registry::Located;
 use crate::tools::Tools;
 use crate::tools::handler::{Content, Handler, Outcome, begin};
 use crate::tools::params::Params;
@@ -29,7 +30,7 @@ const NEW_COLS: Param = Param { preset: Preset::None, ..COLS.required() };
 const NEW_ROWS: Param = Param { preset: Preset::None, ..ROWS.required() };
 
 struct Resize {
-    session: Target,
+    session: Located,
     size: Size,
 }
 
@@ -43,7 +44,7 @@ impl Handler for Resize {
     type Context = Tools;
 
     fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
-        let session = tools.target(params)?;
+        let session = tools.located(params)?;
         let cols = params.number(&NEW_COLS)?.filter(|&cols| cols > 0);
         let rows = params.number(&NEW_ROWS)?.filter(|&rows| rows > 0);
         let (Some(cols), Some(rows)) = (cols, rows) else { return Err(Error::MissingParam("cols and rows")) };
@@ -51,10 +52,10 @@ impl Handler for Resize {
     }
 
     async fn run(self, tools: &Tools) -> Outcome {
-        if let Ok(session) = tools.registry.get(self.session.id()) {
-            tools.registry.room_for_window(&session, self.size)?;
+        if let Located::Local(session) = &self.session {
+            tools.registry.room_for_window(session, self.size)?;
         }
-        self.session.resize(self.size)?;
+        tools.target_of(self.session).resize(self.size)?;
         Content::of(&ResizeReply { cols: self.size.cols(), rows: self.size.rows() })
     }
 }

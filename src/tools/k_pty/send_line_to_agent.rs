@@ -51,8 +51,8 @@ impl Handler for SendLineToAgent {
             ("resolved_session_id".to_owned(), json!(record.session_id)),
             ("resolved_session".to_owned(), json!(record)),
         ]);
-        let sent = match tools.target_named(&id) {
-            Ok(session) => line.type_into(&*session, tools).await,
+        let sent = match tools.locate(&id) {
+            Ok(located) => line.type_into(&*tools.target_of(located), tools).await,
             Err(error) => Err(Failure::from(error)),
         };
         match sent {

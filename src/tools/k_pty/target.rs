@@ -27,23 +27,35 @@ pub(super) fn session_id(params: &Params<'_>) -> Result<SessionId> {
 impl Tools {
     /// The session that is asked for, whoever runs it.
     pub(super) fn target(&self, params: &Params<'_>) -> Result<Target> {
-        self.target_named(&session_id(params)?)
+        Ok(self.target_of(self.located(params)?))
     }
 
-    /// The session of this id, whoever runs it.
-    pub(super) fn target_named(&self, id: &SessionId) -> Result<Target> {
-        Ok(match self.registry.locate(id)? {
+    /// The terminal of a session.
+    pub(super) fn target_of(&self, located: Located) -> Target {
+        match located {
             Located::Local(session) => Arc::new(session),
             Located::Desktop(record) => Arc::new(self.bridges.session(&record)),
-        })
+        }
+    }
+
+    /// Where the session is that is asked for. It is looked up once per call.
+    pub(in crate::tools) fn located(&self, params: &Params<'_>) -> Result<Located> {
+        let id = session_id(params)?;
+        params.located.get_or_init(|| self.locate(&id).ok()).clone().ok_or(Error::SessionNotFound(id))
+    }
+
+    /// Looks a session up.
+    pub(in crate::tools) fn locate(&self, id: &SessionId) -> Result<Located> {
+        #[cfg(test)]
+        self.lookups.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.registry.locate(id)
     }
 
     /// The session that is asked for, where it has to be one of this server.
     pub(super) fn session(&self, params: &Params<'_>) -> Result<Session> {
-        let id = session_id(params)?;
-        match self.registry.locate(&id)? {
+        match self.located(params)? {
             Located::Local(session) => Ok(session),
-            Located::Desktop(_) => Err(Error::DesktopOnly(id)),
+            Located::Desktop(record) => Err(Error::DesktopOnly(SessionId::named(&record.session_id))),
         }
     }
 

@@ -118,18 +118,26 @@ impl Handler for TermRead {
 }
 
 impl TermRead {
-    /// A range is read on from its beginning: whoever asks for lines from 100 on wants line 100. No more is looked at
-    /// than fits the answer.
+    /// A range is cut at its end: a caller that asks for lines from 100 on wants line 100. No more is read than fits the
+    /// reply.
     async fn range(&self, from: u64, until: Option<u64>) -> Result<Screen> {
-        let ends = ScreenRead { mode: Mode::Tail, max_lines: Some(0), ..self.read };
-        let ends = self.session.view(&ends).await?.answer;
-        let from = from.max(ends.oldest_line);
-        let end = until.unwrap_or(u64::MAX).min(ends.next_line);
-        let mode = Mode::Range { from, until: Some(end.min(from.saturating_add(self.max_lines as u64))) };
-        let read = ScreenRead { mode, max_lines: None, max_chars: None, ..self.read };
-        let mut screen = screen(self.session.view(&read).await?);
+        let until = until.unwrap_or(u64::MAX);
+        let mut view = self.lines(from, until).await?;
+        let oldest = view.answer.oldest_line;
+        if from < oldest {
+            // The first lines are gone, and the reply has room for others.
+            view = self.lines(oldest, until).await?;
+        }
+        let (from, end) = (from.max(view.answer.oldest_line), until.min(view.answer.next_line));
+        let mut screen = screen(view);
         screen.keep_head(self.max_lines, self.max_chars, from, end);
         Ok(screen)
+    }
+
+    /// Lines from a number on, as many as a reply may have.
+    async fn lines(&self, from: u64, until: u64) -> Result<View> {
+        let mode = Mode::Range { from, until: Some(until.min(from.saturating_add(self.max_lines as u64))) };
+        self.session.view(&ScreenRead { mode, max_lines: None, max_chars: None, ..self.read }).await
     }
 }
 

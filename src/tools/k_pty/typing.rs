@@ -39,15 +39,25 @@ const LONGEST_STANDING: usize = 64 << 10;
 pub(in crate::tools) struct Typist {
     policy: Policy,
     redactor: Arc<Redactor>,
+    /// How often a text was judged.
+    #[cfg(test)]
+    pub(in crate::tools) judged: Arc<std::sync::atomic::AtomicUsize>,
 }
 
 impl Typist {
     pub(in crate::tools) fn new(policy: Policy, redactor: Arc<Redactor>) -> Self {
-        Self { policy, redactor }
+        Self {
+            policy,
+            redactor,
+            #[cfg(test)]
+            judged: Arc::default(),
+        }
     }
 
     /// Refuses a text that has a dangerous command, as it would stand in the line before Enter.
     pub(in crate::tools) fn check(&self, text: &str) -> Result<()> {
+        #[cfg(test)]
+        self.judged.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let judged = off_worker(text.len(), || match Policy::is_too_long(text) {
             // Which keys it has makes no difference.
             true => self.policy.judge(text),
