@@ -14,6 +14,7 @@ use crate::config;
 use crate::error::{Error, Result};
 use crate::server::{AGENT_HEADER, Listening, listening};
 use crate::store::{TOKEN_FILE, Token};
+use crate::tools::DEFAULT_TOOL;
 
 /// How long a connection may take. The server is on this machine.
 pub(super) const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
@@ -232,6 +233,17 @@ impl Client {
 
     /// Asks for an action that may take so long. Parameters that are null are left out.
     pub(super) async fn call_for(&self, patience: Duration, action: &str, parameters: Value) -> Result<Answer> {
+        self.call_tool(DEFAULT_TOOL.name, patience, action, parameters).await
+    }
+
+    /// The same for an action of any tool.
+    pub(super) async fn call_tool(
+        &self,
+        tool: &str,
+        patience: Duration,
+        action: &str,
+        parameters: Value,
+    ) -> Result<Answer> {
         let mut arguments = match parameters {
             Value::Object(parameters) => parameters,
             _ => Map::new(),
@@ -240,7 +252,7 @@ impl Client {
         arguments.insert("action".to_owned(), json!(action));
         let message = json!({
             "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-            "params": { "name": "k_pty", "arguments": arguments },
+            "params": { "name": tool, "arguments": arguments },
         });
         let request = self.request(&message, patience).await?;
         let response = request.send().await.map_err(|error| self.problem(&error))?;

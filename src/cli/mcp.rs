@@ -18,11 +18,11 @@ use super::{Failure, Outcome, print};
 use crate::config::{Config, LONGEST_TALK};
 use crate::error::{Error, Result};
 use crate::server::{
-    AGENT_HEADER, Answer, Block, CLIENT_HEADER, Engine, SHOWS_PROGRESS_HEADER, TOOL_NAMES, ToolCall, serve_stdio,
+    AGENT_HEADER, Block, CLIENT_HEADER, Engine, SHOWS_PROGRESS_HEADER, ToolAnswer, ToolCall, serve_stdio,
 };
 use crate::terminal::local;
 use crate::terminal::local::pty;
-use crate::tools::{Caller, Reply, Tools};
+use crate::tools::{Caller, Offer, Reply, Tools};
 use crate::traffic::{Recording, Retention};
 
 /// How long a server may take to say that it is one.
@@ -117,7 +117,7 @@ async fn is_server(client: &Client) -> bool {
     let Ok(answer) = client.post(&question, PROBE_PATIENCE, &[]).await else { return false };
     let tools = answer.pointer("/result/tools").and_then(Value::as_array);
     let has = |name: &str| tools.is_some_and(|tools| tools.iter().any(|tool| tool["name"] == name));
-    let is_ours = TOOL_NAMES.into_iter().all(has);
+    let is_ours = Offer::all().all(|offer| has(offer.name()));
     if !is_ours {
         tracing::warn!("the server does not let us use its tools; sessions live in this process");
     }
@@ -129,11 +129,11 @@ async fn is_server(client: &Client) -> bool {
 struct Remote(Client, Option<String>);
 
 impl Engine for Remote {
-    fn call(&self, call: ToolCall) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
+    fn call(&self, call: ToolCall) -> Pin<Box<dyn Future<Output = ToolAnswer> + Send + '_>> {
         Box::pin(async move {
-            let ToolCall { tool, arguments, caller } = call;
+            let ToolCall { offer, arguments, caller } = call;
             let question = json!({
-                "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": tool, "arguments": arguments },
+                "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": offer.name(), "arguments": arguments },
             });
             let Caller { can_show_progress, agent, client } = caller;
             let mut headers = Vec::new();
@@ -147,12 +147,12 @@ impl Engine for Remote {
 }
 
 /// The blocks of a result that are known.
-fn read(answer: &Value) -> Result<Answer> {
+fn read(answer: &Value) -> Result<ToolAnswer> {
     let content = answer.pointer("/result/content").and_then(Value::as_array);
     let blocks = content.map(|content| content.iter().filter_map(|block| Block::deserialize(block).ok()));
     match blocks.map(Iterator::collect::<Vec<_>>) {
         Some(blocks) if !blocks.is_empty() => {
-            Ok(Answer { blocks, is_error: answer.pointer("/result/isError") == Some(&Value::Bool(true)) })
+            Ok(ToolAnswer { blocks, is_error: answer.pointer("/result/isError") == Some(&Value::Bool(true)) })
         }
         _ => {
             let said = answer.pointer("/error/message").or_else(|| answer.get("error")).and_then(Value::as_str);
@@ -171,7 +171,7 @@ mod tests {
         let content = json!([image, { "type": "text", "text": "{}" }]);
         let answer = read(&json!({ "result": { "content": content, "isError": true } })).expect("an answer");
         let image = Block::Image { data: "eA==".to_owned(), mime_type: "image/png".to_owned() };
-        assert_eq!(answer, Answer { blocks: vec![image, Block::Text { text: "{}".to_owned() }], is_error: true });
+        assert_eq!(answer, ToolAnswer { blocks: vec![image, Block::Text { text: "{}".to_owned() }], is_error: true });
         for refused in [json!({}), json!({ "error": { "message": "no" } }), json!({ "ok": false, "error": "no" })] {
             assert!(read(&refused).is_err(), "{refused}");
         }

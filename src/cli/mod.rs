@@ -4,6 +4,7 @@
 
 #[cfg(unix)]
 mod attach;
+mod call;
 mod client;
 mod completions;
 mod doctor;
@@ -86,6 +87,8 @@ enum Command {
     Keys(input::KeysArguments),
     /// Wait for a text, for quiet, for the prompt, or for an end.
     Wait(talk::WaitArguments),
+    /// Call any action by its name and parameters, as agents do; prints the reply as JSON.
+    Call(call::CallArguments),
     /// Draw what a session shows, as PNG or SVG.
     Screenshot(screenshot::ScreenshotArguments),
     /// Look for a regular expression in history and screen.
@@ -180,6 +183,7 @@ fn carry_out(command: Command) -> Result<Outcome, Failure> {
         Command::Send(arguments) => ask(input::send(arguments)),
         Command::Keys(arguments) => ask(input::keys(arguments)),
         Command::Wait(arguments) => ask(talk::wait(arguments)),
+        Command::Call(arguments) => ask(call::call(arguments)),
         Command::Search(arguments) => ask(look::search(arguments)),
         Command::Commands(arguments) => ask(look::commands(arguments)),
         Command::Evidence(arguments) => ask(evidence::evidence(arguments)),

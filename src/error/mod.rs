@@ -67,13 +67,19 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+    /// A call names no action.
+    #[error("action is required. Use action='help' for available actions.")]
+    MissingAction {
+        /// The actions of the tool.
+        available: Vec<&'static str>,
+    },
     /// No such action.
     #[error("Unknown action: {name}. Use action='help' for available actions.")]
     UnknownAction {
         /// What was asked for.
         name: String,
-        /// What there is.
-        available: &'static [&'static str],
+        /// The actions of the tool.
+        available: Vec<&'static str>,
     },
     /// A deprecated action.
     #[error("This action is deprecated. Use {}", alternatives.join(" or "))]
@@ -212,7 +218,7 @@ impl Error {
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::SessionNotFound(_) => ErrorCode::PtySessionNotFound,
-            Self::MissingParam(_) => ErrorCode::MissingParam,
+            Self::MissingParam(_) | Self::MissingAction { .. } => ErrorCode::MissingParam,
             Self::InvalidParam { .. } | Self::Size(_) | Self::Usage(_) => ErrorCode::InvalidParam,
             Self::UnknownAction { .. } => ErrorCode::UnknownAction,
             Self::Deprecated { .. } => ErrorCode::Deprecated,
@@ -249,7 +255,6 @@ fn place(path: &Path, line: Option<usize>) -> String {
 
 fn missing(names: &str) -> String {
     match names {
-        "action" => "action is required. Use action='help' for available actions.".to_owned(),
         names if names.contains(" and ") => format!("{names} are required"),
         name => format!("{name} is required"),
     }

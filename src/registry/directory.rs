@@ -17,6 +17,7 @@ use crate::model::{Owner, SessionRecord, Source, iso_time};
 use crate::terminal::local::Session;
 
 /// Where a session lives.
+#[derive(Clone)]
 pub enum Located {
     /// On this server.
     Local(Session),

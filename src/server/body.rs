@@ -81,24 +81,20 @@ async fn soon<F: Future>(mut work: Pin<&mut F>) -> Option<F::Output> {
     .await
 }
 
-/// The body of a request that has to bring JSON.
+/// The body of a request. That it is JSON was checked with its head, before any route got it: see [`objection`].
 pub(super) async fn json_bytes(request: Request) -> Result<Vec<u8>, Refusal> {
-    let (head, body) = request.into_parts();
-    json_of(&head.headers, body).await
+    bytes_of(request.into_body()).await
 }
 
 /// The same for a request whose head is still needed.
-pub(super) async fn json_of(headers: &HeaderMap, mut body: Body) -> Result<Vec<u8>, Refusal> {
-    if !body.is_end_stream() && !is_json(headers) {
-        return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json"));
-    }
+pub(super) async fn bytes_of(mut body: Body) -> Result<Vec<u8>, Refusal> {
     let collected = collect(&mut body).await;
     let (bytes, _) = collected.map_err(|_| refusal(StatusCode::BAD_REQUEST, "the body of the request ended early"))?;
     Ok(bytes)
 }
 
 /// A page of a foreign site may send plain text and forms without being asked; JSON it may not.
-pub(super) fn is_json(headers: &HeaderMap) -> bool {
+fn is_json(headers: &HeaderMap) -> bool {
     let Some(value) = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()) else { return false };
     let media_type = value.split(';').next().unwrap_or_default();
     media_type.trim().eq_ignore_ascii_case("application/json")

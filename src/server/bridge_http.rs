@@ -21,8 +21,8 @@ use crate::error::{Error, Result as OurResult};
 use crate::model::{ExitInfo, Role};
 use crate::terminal::local::Session;
 use crate::tools::{
-    BufferMode, BufferRequest, Caller, CommandRequest, FORWARDED_ACTIONS, MAX_BUFFER_CHARS, MAX_BUFFER_LINES,
-    PIECE_LINES, Reply, Tools, WhichCommand,
+    BufferMode, BufferRequest, Caller, CommandRequest, DEFAULT_TOOL, MAX_BUFFER_CHARS, MAX_BUFFER_LINES, PIECE_LINES,
+    Reply, Tools, WhichCommand,
 };
 
 /// Ports that are tried for a bridge: the wanted one, and those after it.
@@ -156,7 +156,7 @@ async fn action(State(tools): State<Tools>, request: Request) -> Answer {
     };
     let asked = Asked(arguments);
     let name = asked.required("action")?;
-    if !FORWARDED_ACTIONS.contains(&name) {
+    if !DEFAULT_TOOL.action(name).is_some_and(|action| action.forwarded) {
         return Err(refuse(StatusCode::BAD_REQUEST, format!("{} is not forwarded", echo_word(name))));
     }
     asked.session(&tools)?;
@@ -248,7 +248,7 @@ fn caller() -> Caller {
 async fn called(tools: &Tools, call: &Value) -> Reply {
     match call {
         Value::Object(arguments) => tools.call(arguments, caller()).await,
-        _ => Error::MissingParam("action").into(),
+        _ => tools.call(&Map::new(), caller()).await,
     }
 }
 

@@ -46,7 +46,7 @@ use crate::model::Source;
 use crate::store::{Restored, Saver, Store, Token};
 use crate::terminal::desktop::register::{Elsewhere, Registrar};
 use crate::terminal::peer::HEALTH_FIELD;
-use crate::tools::Tools;
+use crate::tools::{Offer, Tools};
 use crate::traffic::{Journal, Recording, Retention};
 use access::{Login, Policy};
 use browser::FIRST_LINK_LIFE;
@@ -56,8 +56,7 @@ use mcp::Folders;
 #[cfg(feature = "conformance")]
 pub use mcp::hosting;
 pub use mcp::{
-    AGENT_HEADER, Answer, Block, CLIENT_HEADER, Engine, Resource, SHOWS_PROGRESS_HEADER, TOOL_NAMES, ToolCall,
-    serve_stdio,
+    AGENT_HEADER, Block, CLIENT_HEADER, Engine, Resource, SHOWS_PROGRESS_HEADER, ToolAnswer, ToolCall, serve_stdio,
 };
 use peer::Peer;
 pub use peer::{Listening, listening};
@@ -408,13 +407,14 @@ async fn not_found() -> (StatusCode, Json<Value>) {
 }
 
 async fn info(State(tools): State<Tools>) -> Json<Value> {
+    let names: Vec<_> = Offer::all().map(Offer::name).collect();
     Json(json!({
         "name": mcp::SERVER_NAME,
         "version": VERSION,
         "status": "ok",
         "mcp_endpoint": tools.config().mcp_path,
-        "tools_count": TOOL_NAMES.len(),
-        "tools": TOOL_NAMES,
+        "tools_count": names.len(),
+        "tools": names,
     }))
 }
 

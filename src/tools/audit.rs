@@ -1,7 +1,8 @@
-//! The one place where actions are recorded: whatever skin they came through, and whatever came of them.
+//! The one place where actions are recorded, whichever transport they came through, and whether they failed or not.
 //!
-//! An [`Entry`] is begun before an action and is [`Done`] with its answer. One that is dropped half-way is recorded as such:
-//! its caller went away. Nothing here waits or fails; masking and writing is the record's.
+//! An [`Entry`] is begun before an action and is [`Done`] with its reply. One that is dropped half-way is recorded as such:
+//! its caller went away. Nothing here waits or fails; the record masks and writes. What is recorded of an argument is
+//! declared by its parameter.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,8 +12,9 @@ use serde_json::{Map, Value};
 
 use super::envelope::Reply;
 use super::k_pty::screen::Screen;
-use super::params::{Params, number};
-use super::{Caller, Tools};
+use super::params::{ACTION, AS_AGENT, action_name, number};
+use super::spec::{Action, Effect, Preset, Recorded, Tool};
+use super::{Caller, DEFAULT_TOOL, Tools};
 use crate::error::ErrorCode;
 use crate::ids::SessionId;
 use crate::registry::Located;
@@ -26,12 +28,6 @@ use kpty_guard::{Redactor, whole_words};
 const MAX_BYTES: usize = 128 << 10;
 /// Bytes of one parameter in a list of them.
 const PARAM_BYTES: usize = 200;
-/// Actions that type what they are given.
-const TYPING: [&str; 6] = ["talk", "run", "send_line", "send_keys", "send_line_to_agent", "write"];
-/// Actions that only show: the record keeps little of it.
-const SHOWING: [&str; 5] = ["term_read", "read", "wait", "search", "commands"];
-/// Parameters that are not listed: who and where have places of their own, and variables may be anything.
-const NOT_LISTED: [&str; 4] = ["action", "session_id", "as_agent", "env"];
 
 impl Caller {
     /// A caller that says who it is.
@@ -50,7 +46,9 @@ impl Tools {
     /// Records something that was done to a session by other means than [`Tools::call`]: a route of its own.
     pub fn record(&self, arguments: &Map<String, Value>, caller: &Caller, began: Instant, reply: &Reply) {
         if self.traffic.is_on() {
-            self.traffic.emit(draft(self, arguments, caller, began, Some(reply), None));
+            let located = self.session_of(arguments, Some(reply));
+            let call = Call { tools: self, tool: DEFAULT_TOOL, arguments, caller, began, located };
+            self.traffic.emit(call.draft(Some(reply), None));
         }
     }
 }
@@ -58,30 +56,36 @@ impl Tools {
 /// An action that has begun.
 pub(super) struct Entry {
     tools: Tools,
+    tool: &'static Tool,
     pub(super) arguments: Map<String, Value>,
     pub(super) caller: Caller,
     began: Instant,
-    /// When it was over, and how long it took.
-    over: Option<(SystemTime, Duration)>,
+    /// When it was over, how long it took, and its session.
+    over: Option<(SystemTime, Duration, Option<Located>)>,
     is_open: bool,
 }
 
 impl Entry {
-    pub(super) fn begin(tools: &Tools, arguments: Map<String, Value>, caller: Caller) -> Self {
+    pub(super) fn begin(tools: &Tools, tool: &'static Tool, arguments: Map<String, Value>, caller: Caller) -> Self {
         let (tools, is_open) = (tools.clone(), tools.traffic.is_on());
-        Self { tools, arguments, caller, began: Instant::now(), over: None, is_open }
+        Self { tools, tool, arguments, caller, began: Instant::now(), over: None, is_open }
     }
 
     /// It is over: a reply that has been masked, and a screen that belongs into it.
-    pub(super) fn over(mut self, reply: Reply, screen: Option<Box<Screen>>) -> Done {
-        self.over = Some((SystemTime::now(), self.began.elapsed()));
+    pub(super) fn over(mut self, reply: Reply, screen: Option<Box<Screen>>, located: Option<Located>) -> Done {
+        self.over = Some((SystemTime::now(), self.began.elapsed(), located));
         let promise = self.is_open.then(|| self.tools.traffic.promise());
         Done { reply, screen, entry: self, promise }
     }
 
     fn draft(&self, reply: Option<&Reply>, screen: Option<&Screen>) -> Draft {
-        let mut draft = draft(&self.tools, &self.arguments, &self.caller, self.began, reply, screen);
-        if let Some((at, duration)) = self.over {
+        let located = match &self.over {
+            Some((_, _, located)) => located.clone(),
+            None => self.tools.session_of(&self.arguments, reply),
+        };
+        let Self { tools, tool, arguments, caller, began, .. } = self;
+        let mut draft = Call { tools, tool, arguments, caller, began: *began, located }.draft(reply, screen);
+        if let Some((at, duration, _)) = self.over {
             (draft.event.at, draft.event.duration) = (at, duration);
         }
         draft
@@ -130,61 +134,77 @@ impl Drop for Entry {
     }
 }
 
-/// An action in the words of the record. Without an answer its caller went away.
-fn draft(
-    tools: &Tools,
-    arguments: &Map<String, Value>,
-    caller: &Caller,
+/// What the record contains of a call besides its reply.
+struct Call<'a> {
+    tools: &'a Tools,
+    tool: &'static Tool,
+    arguments: &'a Map<String, Value>,
+    caller: &'a Caller,
     began: Instant,
-    reply: Option<&Reply>,
-    screen: Option<&Screen>,
-) -> Draft {
-    let action = Params::new(arguments).action().unwrap_or_default();
-    let id = session_id(arguments, reply);
-    let mut event = Event::new(action, id.unwrap_or_default());
-    event.duration = began.elapsed();
-    event.agent_id = caller.identity(arguments, tools.config.identity.agent_id.as_deref());
-    event.owner_session_id.clone_from(&tools.config.identity.session_id);
-    event.cli_type.clone_from(&tools.config.identity.cli_type);
-    let whose = about_session(tools, id, &mut event);
-    let is_typing = TYPING.contains(&event.action.as_str());
-    let command = command_text(&event.action, arguments);
-    let is_hidden = is_typing
-        && match &whose {
-            Some(Whose::Ours(session)) => {
-                session.typed_hidden_since(began) || (reply.is_none_or(|reply| reply.is_error) && session.hides_input())
+    /// Its session.
+    located: Option<Located>,
+}
+
+impl Call<'_> {
+    /// The call as the record has it. Without a reply its caller went away.
+    fn draft(self, reply: Option<&Reply>, screen: Option<&Screen>) -> Draft {
+        let Self { tools, tool, arguments, caller, began, located } = self;
+        let name = action_name(arguments).ok().flatten().unwrap_or_default();
+        let action = tool.action(&name);
+        let id = session_id(arguments, reply);
+        let mut event = Event::new(name, id.unwrap_or_default());
+        event.duration = began.elapsed();
+        event.agent_id = caller.identity(arguments, tools.config.identity.agent_id.as_deref());
+        event.owner_session_id.clone_from(&tools.config.identity.session_id);
+        event.cli_type.clone_from(&tools.config.identity.cli_type);
+        let whose = about_session(tools, located, &mut event);
+        let is_typing = action.is_some_and(|action| action.effect == Effect::Type);
+        let command = command_text(tool, action, arguments);
+        let is_hidden = is_typing
+            && match &whose {
+                Some(Whose::Ours(session)) => {
+                    session.typed_hidden_since(began)
+                        || (reply.is_none_or(|reply| reply.is_error) && session.hides_input())
+                }
+                Some(Whose::Desktop(desktop)) => desktop.asks_for_secret(),
+                None => false,
+            };
+        let hidden = is_hidden.then(|| Hidden { parts: typed_parts(action, arguments) });
+        event.command = command.as_deref().map(clipped);
+        event.timeout_ms = timeout(tools, action, arguments);
+        match reply {
+            Some(reply) => about_reply(reply, screen, action, &mut event),
+            None => {
+                event.success = false;
+                event.error_code = Some("CALLER_GONE".to_owned());
+                event.error_message =
+                    Some("the caller went away before the answer; a command that runs goes on".to_owned());
+                event.result.clone_from(&event.error_message);
             }
-            Some(Whose::Desktop(desktop)) => desktop.asks_for_secret(),
-            None => false,
-        };
-    let hidden = is_hidden.then(|| Hidden { parts: typed_parts(&event.action, arguments) });
-    event.command = command.as_deref().map(clipped);
-    event.timeout_ms = timeout(tools, &event.action, arguments);
-    match reply {
-        Some(reply) => about_reply(reply, screen, &mut event),
-        None => {
-            event.success = false;
-            event.error_code = Some("CALLER_GONE".to_owned());
-            event.error_message =
-                Some("the caller went away before the answer; a command that runs goes on".to_owned());
-            event.result.clone_from(&event.error_message);
         }
+        let response_chars = if action.is_some_and(Action::only_looks) { LOOK_CHARS } else { TEXT_CHARS };
+        let redactor = match whose {
+            Some(Whose::Ours(session)) => session.redactor(),
+            _ => Arc::clone(&tools.redactor),
+        };
+        let is_for_journal = event.session_source.is_some();
+        Draft { hidden, response_chars, is_for_journal, ..Draft::new(event, redactor) }
     }
-    let response_chars = if SHOWING.contains(&event.action.as_str()) { LOOK_CHARS } else { TEXT_CHARS };
-    let redactor = match whose {
-        Some(Whose::Ours(session)) => session.redactor(),
-        _ => Arc::clone(&tools.redactor),
-    };
-    let is_for_journal = event.session_source.is_some();
-    Draft { hidden, response_chars, is_for_journal, ..Draft::new(event, redactor) }
+}
+
+impl Tools {
+    /// The session that a call names, or that its reply names: one that was found or made.
+    pub(super) fn session_of(&self, arguments: &Map<String, Value>, reply: Option<&Reply>) -> Option<Located> {
+        self.locate(&SessionId::named(session_id(arguments, reply)?)).ok()
+    }
 }
 
 /// The session that is meant, or was found or made.
 fn session_id<'a>(arguments: &'a Map<String, Value>, reply: Option<&'a Reply>) -> Option<&'a str> {
     let given = arguments.get("session_id").and_then(Value::as_str).map(str::trim).filter(|id| !id.is_empty());
     let body = reply.map(|reply| &reply.body);
-    let told = |name: &str| body.and_then(|body| body.get(name)?.as_str());
-    given.or_else(|| told("session_id")).or_else(|| told("resolved_session_id"))
+    let replied = |name: &str| body.and_then(|body| body.get(name)?.as_str());
+    given.or_else(|| replied("session_id")).or_else(|| replied("resolved_session_id"))
 }
 
 /// The session of an action.
@@ -193,14 +213,12 @@ enum Whose {
     Desktop(Desktop),
 }
 
-/// What is known of the session, if there is one.
-fn about_session(tools: &Tools, id: Option<&str>, event: &mut Event) -> Option<Whose> {
-    let id = SessionId::named(id?);
-    let located = tools.registry.locate(&id).ok()?;
-    let (owner, label, cli_type, source, session) = match located {
+/// Adds what is known of the session, if there is one.
+fn about_session(tools: &Tools, located: Option<Located>, event: &mut Event) -> Option<Whose> {
+    let (owner, label, cli_type, source, session) = match located? {
         Located::Local(session) => {
             let (owner, label) = session.with_owner(|owner| (owner.session_id.clone(), owner.label.clone()));
-            (owner, label, tools.registry.cli_type(&id), "local", Whose::Ours(session))
+            (owner, label, tools.registry.cli_type(session.id()), "local", Whose::Ours(session))
         }
         Located::Desktop(record) => {
             let desktop = tools.bridges.session(&record);
@@ -215,50 +233,55 @@ fn about_session(tools: &Tools, id: Option<&str>, event: &mut Event) -> Option<W
 }
 
 /// The texts that an action types, each by itself.
-fn typed_parts(action: &str, arguments: &Map<String, Value>) -> Vec<String> {
-    if action != "send_keys" {
-        return command_text(action, arguments).into_iter().collect();
-    }
+fn typed_parts(action: Option<&Action>, arguments: &Map<String, Value>) -> Vec<String> {
     let mut parts = Vec::new();
-    let mut found: Vec<&Value> = ["text", "paste", "keys"].iter().filter_map(|name| arguments.get(*name)).collect();
-    while let Some(value) = found.pop() {
-        match value {
-            Value::String(text) if !is_key(text) => parts.push(text.clone()),
-            Value::Array(values) => found.extend(values),
-            Value::Object(fields) => found.extend(fields.values()),
+    for param in action.into_iter().flat_map(|action| action.params) {
+        let Some(given) = arguments.get(param.name) else { continue };
+        match (param.recorded, given) {
+            (Recorded::Typed, Value::String(text)) => parts.push(text.clone()),
+            (Recorded::Keys, given) => add_typed_texts(given, &mut parts),
             _ => {}
         }
     }
     parts
 }
 
-/// The name of a key says nothing of what was typed.
+/// The texts among names of keys.
+fn add_typed_texts(given: &Value, parts: &mut Vec<String>) {
+    match given {
+        Value::String(text) if !is_key(text) => parts.push(text.clone()),
+        Value::Array(values) => values.iter().for_each(|value| add_typed_texts(value, parts)),
+        Value::Object(fields) => fields.values().for_each(|value| add_typed_texts(value, parts)),
+        _ => {}
+    }
+}
+
+/// The name of a key is no secret.
 fn is_key(text: &str) -> bool {
     text.chars().nth(1).is_some() && Key::parse(text).is_ok()
 }
 
 /// What was typed or asked for.
-fn command_text(action: &str, arguments: &Map<String, Value>) -> Option<String> {
-    let text = |name: &str| arguments.get(name).and_then(Value::as_str).map(str::to_owned);
-    match action {
-        "talk" | "run" => text("command"),
-        "send_line" | "send_line_to_agent" | "write" => text("data"),
-        "send_keys" => {
-            let parts = ["text", "paste", "keys", "mouse"].map(|name| arguments.get(name).map(shown));
-            let parts: Vec<_> = parts.into_iter().flatten().collect();
-            (!parts.is_empty()).then(|| parts.join(" "))
-        }
-        _ => {
-            let is_listed = |name: &str| !NOT_LISTED.contains(&name);
-            let mut list = String::with_capacity(PARAM_BYTES);
-            for (name, value) in arguments.iter().filter(|(name, value)| is_listed(name) && !value.is_null()) {
-                let gap = if list.is_empty() { "" } else { " " };
-                let value = shown(value);
-                [gap, name, "=", whole_words(&value, PARAM_BYTES)].iter().for_each(|part| list.push_str(part));
-            }
-            (!list.is_empty()).then_some(list)
-        }
+fn command_text(tool: &Tool, action: Option<&Action>, arguments: &Map<String, Value>) -> Option<String> {
+    let given = |name: &str| arguments.get(name).filter(|value| !value.is_null()).map(shown);
+    if let Some(action) = action.filter(|action| action.effect == Effect::Type) {
+        let is_typed = |recorded| matches!(recorded, Recorded::Typed | Recorded::Keys | Recorded::Gesture);
+        let typed = action.params.iter().filter(|param| is_typed(param.recorded));
+        let parts: Vec<_> = typed.filter_map(|param| given(param.name)).collect();
+        return (!parts.is_empty()).then(|| parts.join(" "));
     }
+    let is_omitted = |name: &str| {
+        let params = || tool.actions.iter().flat_map(|action| action.params);
+        let is_declared = || params().any(|param| param.name == name && param.recorded == Recorded::Omitted);
+        [ACTION, AS_AGENT].contains(&name) || is_declared()
+    };
+    let mut list = String::with_capacity(PARAM_BYTES);
+    for (name, value) in arguments.iter().filter(|(name, value)| !value.is_null() && !is_omitted(name)) {
+        let gap = if list.is_empty() { "" } else { " " };
+        let value = shown(value);
+        [gap, name, "=", whole_words(&value, PARAM_BYTES)].iter().for_each(|part| list.push_str(part));
+    }
+    (!list.is_empty()).then_some(list)
 }
 
 /// A value as a person reads it.
@@ -272,16 +295,21 @@ fn clipped(text: &str) -> Text {
     Text { kept, size: text.chars().count() as u64 }
 }
 
-fn timeout(tools: &Tools, action: &str, arguments: &Map<String, Value>) -> Option<u64> {
+/// How long an action waits at most. Where no timeout is given, that of an action that types belongs to the record: its
+/// command may go on after it.
+fn timeout(tools: &Tools, action: Option<&Action>, arguments: &Map<String, Value>) -> Option<u64> {
     let given = arguments.get("timeout_ms").and_then(|value| number("timeout_ms", value).ok());
-    let is_talk = matches!(action, "talk" | "run");
-    given.or_else(|| is_talk.then(|| tools.config.talk_timeout.as_millis() as u64))
+    let preset = || match action.filter(|action| action.effect == Effect::Type)?.timeout()?.preset {
+        Preset::Number(number) => Some(number.value(&tools.config)),
+        _ => None,
+    };
+    given.or_else(preset)
 }
 
 /// What an answer, or its details, may say about an action. Found in one pass: to look each of them up by its name takes
 /// longer than all the rest of an entry.
 #[derive(Default)]
-struct Told<'a> {
+struct ReplyFields<'a> {
     error_code: Option<&'a Value>,
     message: Option<&'a Value>,
     error: Option<&'a Value>,
@@ -301,33 +329,33 @@ struct Told<'a> {
     details: Option<&'a Value>,
 }
 
-impl<'a> Told<'a> {
-    fn by(fields: &'a Map<String, Value>) -> Self {
-        let mut told = Self::default();
+impl<'a> ReplyFields<'a> {
+    fn of(fields: &'a Map<String, Value>) -> Self {
+        let mut found = Self::default();
         for (name, value) in fields {
             let place = match name.as_str() {
-                "error_code" => &mut told.error_code,
-                "message" => &mut told.message,
-                "error" => &mut told.error,
-                "timed_out" => &mut told.timed_out,
-                "output" => &mut told.output,
-                "text" => &mut told.text,
-                "tail" => &mut told.tail,
-                "partial_output" => &mut told.partial_output,
-                "exit_code" => &mut told.exit_code,
-                "command_id" => &mut told.command_id,
-                "evidence_id" => &mut told.evidence_id,
-                "session_id" => &mut told.session_id,
-                "count" => &mut told.count,
-                "rule" => &mut told.rule,
-                "rule_id" => &mut told.rule_id,
-                "pattern" => &mut told.pattern,
-                "details" => &mut told.details,
+                "error_code" => &mut found.error_code,
+                "message" => &mut found.message,
+                "error" => &mut found.error,
+                "timed_out" => &mut found.timed_out,
+                "output" => &mut found.output,
+                "text" => &mut found.text,
+                "tail" => &mut found.tail,
+                "partial_output" => &mut found.partial_output,
+                "exit_code" => &mut found.exit_code,
+                "command_id" => &mut found.command_id,
+                "evidence_id" => &mut found.evidence_id,
+                "session_id" => &mut found.session_id,
+                "count" => &mut found.count,
+                "rule" => &mut found.rule,
+                "rule_id" => &mut found.rule_id,
+                "pattern" => &mut found.pattern,
+                "details" => &mut found.details,
                 _ => continue,
             };
             *place = Some(value);
         }
-        told
+        found
     }
 }
 
@@ -337,30 +365,30 @@ fn first_text<'a>(values: impl IntoIterator<Item = Option<&'a Value>>) -> Option
 }
 
 /// What came of it.
-fn about_reply(reply: &Reply, screen: Option<&Screen>, event: &mut Event) {
-    let told = Told::by(&reply.body);
-    let details = told.details.and_then(Value::as_object).map(Told::by).unwrap_or_default();
+fn about_reply(reply: &Reply, screen: Option<&Screen>, action: Option<&Action>, event: &mut Event) {
+    let fields = ReplyFields::of(&reply.body);
+    let details = fields.details.and_then(Value::as_object).map(ReplyFields::of).unwrap_or_default();
     event.success = !reply.is_error;
     if reply.is_error {
-        event.error_code = first_text([told.error_code]).map(str::to_owned);
-        event.error_message = first_text([told.message, told.error]).map(str::to_owned);
+        event.error_code = first_text([fields.error_code]).map(str::to_owned);
+        event.error_message = first_text([fields.message, fields.error]).map(str::to_owned);
     }
     let is_timeout = event.error_code.as_deref().is_some_and(|code| code.ends_with("_TIMEOUT"));
-    event.timed_out = is_timeout || told.timed_out.and_then(Value::as_bool).unwrap_or(false);
+    event.timed_out = is_timeout || fields.timed_out.and_then(Value::as_bool).unwrap_or(false);
     event.blocked = reply.is(ErrorCode::DangerousCommandBlocked);
     if event.blocked {
         event.blocked_pattern = first_text([details.rule, details.rule_id, details.pattern]).map(str::to_owned);
     }
-    let text = || first_text([told.output, told.text, told.tail, details.partial_output]);
+    let text = || first_text([fields.output, fields.text, fields.tail, details.partial_output]);
     event.response = screen.map(Screen::text).or_else(text).map(clipped);
-    event.exit_code = told.exit_code.or(details.exit_code).and_then(Value::as_i64);
-    event.command_id = first_text([told.command_id, details.command_id]).map(str::to_owned);
-    event.evidence_id = first_text([told.evidence_id]).map(str::to_owned);
-    event.result = Some(summary(event, &told));
+    event.exit_code = fields.exit_code.or(details.exit_code).and_then(Value::as_i64);
+    event.command_id = first_text([fields.command_id, details.command_id]).map(str::to_owned);
+    event.evidence_id = first_text([fields.evidence_id]).map(str::to_owned);
+    event.result = Some(summary(event, action, &fields));
 }
 
 /// What came of it, in a few words.
-fn summary(event: &Event, told: &Told<'_>) -> String {
+fn summary(event: &Event, action: Option<&Action>, fields: &ReplyFields<'_>) -> String {
     if let Some(code) = &event.error_code {
         return [code, ": ", event.error_message.as_deref().unwrap_or_default()].concat();
     }
@@ -370,12 +398,13 @@ fn summary(event: &Event, told: &Told<'_>) -> String {
     let mut parts = Vec::new();
     parts.extend(event.exit_code.map(|code| format!("exit code {code}")));
     parts.extend(event.response.as_ref().map(|response| format!("{} characters", response.size)));
-    parts.extend(told.count.and_then(Value::as_u64).map(|count| format!("{count} found")));
-    if event.action == "create" {
-        parts.extend(first_text([told.session_id]).map(|id| format!("started {id}")));
+    parts.extend(fields.count.and_then(Value::as_u64).map(|count| format!("{count} found")));
+    let names_no_session = |action: &Action| !action.params.iter().any(|param| param.name == "session_id");
+    if action.is_some_and(|action| action.effect == Effect::Change && names_no_session(action)) {
+        parts.extend(first_text([fields.session_id]).map(|id| format!("started {id}")));
     }
     if event.timed_out {
-        parts.push("waited in vain".to_owned());
+        parts.push("timed out".to_owned());
     }
     if parts.is_empty() { "done".to_owned() } else { parts.join(", ") }
 }
@@ -414,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_for_is_told_in_a_line() {
+    fn what_was_asked_for_is_recorded_in_a_line() {
         for (arguments, expected) in [
             (json!({ "action": "talk", "command": "ls\nid" }), Some("ls\nid")),
             (json!({ "action": "send_line", "data": "y" }), Some("y")),
@@ -431,7 +460,8 @@ mod tests {
         ] {
             let arguments = map(arguments);
             let action = arguments["action"].as_str().expect("an action");
-            assert_eq!(command_text(action, &arguments).as_deref(), expected);
+            let action = DEFAULT_TOOL.action(action);
+            assert_eq!(command_text(DEFAULT_TOOL, action, &arguments).as_deref(), expected);
         }
     }
 }

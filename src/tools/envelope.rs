@@ -52,18 +52,6 @@ impl From<Error> for Failure {
     }
 }
 
-/// The body of an action that went well, or why it did not.
-pub(super) type Outcome = Result<Map<String, Value>, Failure>;
-
-/// The fields of a typed answer.
-pub(super) fn fields(answer: &impl Serialize) -> Outcome {
-    match serde_json::to_value(answer) {
-        Ok(Value::Object(fields)) => Ok(fields),
-        Ok(_) => Err(Error::Usage("an answer is not an object".to_owned()).into()),
-        Err(error) => Err(Error::Usage(format!("an answer cannot be written: {error}")).into()),
-    }
-}
-
 /// How a program ended, as fields of an answer.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct ExitFields {
@@ -84,7 +72,7 @@ impl From<ExitInfo> for ExitFields {
 }
 
 /// Puts an outcome into the shape that callers know.
-pub(super) fn reply(outcome: Outcome) -> Reply {
+pub(super) fn reply(outcome: Result<Map<String, Value>, Failure>) -> Reply {
     match outcome {
         Ok(mut body) => {
             body.entry("ok").or_insert(Value::Bool(true));
@@ -192,10 +180,11 @@ fn details(error: &Error) -> Value {
         }),
         Error::AlreadyOwned { session, owner } => json!({ "session_id": session.as_str(), "owner": owner }),
         Error::Ambiguous(ambiguous) => json!({ "count": ambiguous.count }),
-        Error::MissingParam("action") => json!({ "available_actions": super::ACTIONS }),
         Error::MissingParam(_) => json!({}),
         Error::InvalidParam { name, .. } => json!({ "param": name }),
-        Error::UnknownAction { available, .. } => json!({ "available_actions": available }),
+        Error::MissingAction { available } | Error::UnknownAction { available, .. } => {
+            json!({ "available_actions": available })
+        }
         Error::Deprecated { alternatives } => json!({
             "alternatives": alternatives,
             "reason": "text written without Enter, unchecked, was a way around the guard",

@@ -8,79 +8,68 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
+use super::Tools;
 use super::envelope::{Failure, mask_foreign};
+use super::handler::{Content, Outcome};
 use super::params::Params;
-use super::{Caller, Found, Tools};
+use super::spec::{Action, Effect, Preset, Tool};
 use crate::config::{LONGEST_TALK, ScreenAccess};
 use crate::error::{Error, Result};
-use crate::ids::SessionId;
 use crate::model::SessionRecord;
 use crate::registry::Located;
 use crate::terminal::deadline;
 use crate::terminal::local::input;
 use crate::terminal::peer::Forwarded;
 
-/// The actions that are forwarded. The other server takes no others.
-pub const FORWARDED_ACTIONS: [&str; 7] = ["talk", "run", "wait", "read", "term_read", "search", "commands"];
-/// Those of them that show a screen.
-const SCREEN_ACTIONS: [&str; 3] = ["read", "term_read", "search"];
-/// How long an action may take that is not told how long.
+/// How long an action that reads may take where its caller gives no time.
 const USUAL_LIMIT: Duration = Duration::from_secs(10);
-/// How long `wait` waits unless told.
-const USUAL_WAIT: Duration = Duration::from_secs(30);
 
 /// An action that may be one for another kpty: the session is not one of this server.
 pub(super) struct PeerAction {
-    name: String,
+    action: &'static Action,
     arguments: Map<String, Value>,
     record: SessionRecord,
 }
 
 impl Tools {
     /// The action, if it may be forwarded: the bridge of its session has not been asked yet whether it takes any.
-    pub(super) fn peer_action(&self, arguments: &Map<String, Value>) -> Option<PeerAction> {
-        let text = |name: &str| arguments.get(name).and_then(Value::as_str).map(str::trim);
-        let name = text("action").filter(|name| FORWARDED_ACTIONS.contains(name))?;
-        let is_shown = self.config.screen_access == ScreenAccess::On;
-        if !is_shown && SCREEN_ACTIONS.contains(&name) {
+    pub(super) fn peer_action(&self, tool: &Tool, params: &mut Params<'_>) -> Option<PeerAction> {
+        let action = tool.action(&params.action().ok()??).filter(|action| action.forwarded)?;
+        if action.shows_screen && self.config.screen_access == ScreenAccess::Off {
             return None;
         }
-        let Ok(Located::Desktop(record)) = self.registry.locate(&SessionId::named(text("session_id")?)) else {
-            return None;
-        };
-        let mut arguments = arguments.clone();
+        params.expect(action.params);
+        let Ok(Located::Desktop(record)) = self.located(params) else { return None };
+        let mut arguments = params.arguments().clone();
         arguments.insert("session_id".to_owned(), json!(record.session_id));
-        Some(PeerAction { name: name.to_owned(), arguments, record: *record })
+        Some(PeerAction { action, arguments, record: *record })
     }
 
     /// Forwards an action and takes the reply; one whose bridge takes none is carried out here, as for a desktop.
-    pub(super) async fn forward(
-        &self,
-        action: PeerAction,
-        params: &mut Params<'_>,
-        caller: &Caller,
-    ) -> std::result::Result<Found, Failure> {
-        let PeerAction { name, mut arguments, record } = action;
+    pub(super) async fn forward(&self, tool: &'static Tool, action: PeerAction, params: &mut Params<'_>) -> Outcome {
+        let PeerAction { action, mut arguments, record } = action;
+        let caller = params.caller();
         let url = record.desktop_url.as_deref().unwrap_or_default();
-        let timeout = self.timeout_of(&name, &mut arguments);
+        let timeout = self.timeout_of(action, &mut arguments);
         let deadline = Instant::now() + timeout;
         if !self.peers.takes_actions(url, timeout).await {
-            return deadline::within(deadline, self.dispatch(params, caller)).await;
+            return deadline::within(deadline, self.dispatch(tool, params)).await;
         }
-        if matches!(name.as_str(), "talk" | "run") {
+        if action.effect == Effect::Type {
             self.judge_talk(&arguments, &record).await?;
         }
         let about = json!({ "agent": caller.agent, "shows_progress": caller.can_show_progress });
         let left = deadline.saturating_duration_since(Instant::now());
         let Forwarded::Reply(mut reply) = self.peers.forward(url, &arguments, about, left).await? else {
-            return deadline::within(deadline, self.dispatch(params, caller)).await;
+            return deadline::within(deadline, self.dispatch(tool, params)).await;
         };
+        params.leave_notes();
         mask_foreign(&mut reply, &self.redactor);
         if self.config.screen_access == ScreenAccess::Off {
             hide_screen(&mut reply);
         }
         match reply.get("ok") {
-            Some(Value::Bool(true)) => Ok(Found::Fields(reply)),
+            Some(Value::Bool(true)) => Ok(Content::Fields(reply)),
             _ => {
                 let message = reply.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
                 reply.entry("error").or_insert_with(|| json!(message));
@@ -90,21 +79,23 @@ impl Tools {
     }
 
     /// How long the action may take. Where the caller gives no time it is this server's default, not the other's.
-    fn timeout_of(&self, action: &str, arguments: &mut Map<String, Value>) -> Duration {
+    fn timeout_of(&self, action: &Action, arguments: &mut Map<String, Value>) -> Duration {
+        let preset = action.timeout().and_then(|param| match param.preset {
+            Preset::Number(number) => Some((param.name, number.value(&self.config))),
+            _ => None,
+        });
         let given = match arguments.get("timeout_ms") {
             Some(Value::String(text)) => text.trim().parse().ok(),
             Some(value) => value.as_u64(),
             None => None,
         };
-        let usual = match action {
-            "talk" | "run" => self.config.talk_timeout,
-            "wait" => USUAL_WAIT,
-            _ => USUAL_LIMIT,
-        };
-        let is_told = matches!(action, "talk" | "run" | "wait");
-        if is_told && arguments.get("timeout_ms").is_none_or(Value::is_null) {
-            arguments.insert("timeout_ms".to_owned(), json!(usual.as_millis() as u64));
+        if let Some((name, preset)) = preset
+            && arguments.get(name).is_none_or(Value::is_null)
+        {
+            arguments.insert(name.to_owned(), json!(preset));
         }
+        let usual = preset.map_or(Duration::ZERO, |(_, preset)| Duration::from_millis(preset));
+        let usual = if action.only_looks() { usual.max(USUAL_LIMIT) } else { usual };
         given.map_or(usual, Duration::from_millis).min(LONGEST_TALK)
     }
 

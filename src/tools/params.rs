@@ -1,15 +1,21 @@
-//! Reading the parameters of a call, forgivingly where the meaning is clear.
+//! Reading the parameters of a call as their action declares them, forgivingly where the meaning is clear.
 //!
-//! `null` is absent; numbers and booleans may be strings; what is above a cap is clamped and told; names that the
-//! action does not know are told. What cannot be meant is an error that names the parameter.
+//! `null` is absent; numbers and booleans may be strings; a value above its cap is clamped and the reply says so; names
+//! that the action does not declare are listed in the reply. Any other value is an error that names the parameter.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::Caller;
+use super::schema::one_of;
+use super::spec::{Choice, Param, Preset};
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::ids::CommandId;
+use crate::registry::Located;
 
 /// What to do.
 pub(super) const ACTION: &str = "action";
@@ -19,23 +25,22 @@ pub(super) const AS_AGENT: &str = "as_agent";
 /// The parameters of one call.
 pub(super) struct Params<'a> {
     given: &'a Map<String, Value>,
-    known: Option<&'static [&'static str]>,
+    caller: &'a Caller,
+    config: &'a Config,
+    declared: Option<&'static [Param]>,
     clamped: Map<String, Value>,
+    /// The session that the call names, once it was looked up; `None` inside for one that nobody knows.
+    pub(super) located: OnceCell<Option<Located>>,
 }
 
 impl<'a> Params<'a> {
-    pub(super) fn new(given: &'a Map<String, Value>) -> Self {
-        Self { given, known: None, clamped: Map::new() }
+    pub(super) fn new(given: &'a Map<String, Value>, caller: &'a Caller, config: &'a Config) -> Self {
+        Self { given, caller, config, declared: None, clamped: Map::new(), located: OnceCell::new() }
     }
 
-    /// The name of the action, as it is compared.
-    pub(super) fn action(&self) -> Result<String> {
-        let name = match self.given.get(ACTION) {
-            None | Some(Value::Null) => "",
-            Some(Value::String(name)) => name.trim(),
-            Some(other) => return Err(wrong_type("action", "a string", other)),
-        };
-        if name.is_empty() { Err(Error::MissingParam("action")) } else { Ok(name.to_lowercase()) }
+    /// The name of the action, as it is compared; `None` where none is given.
+    pub(super) fn action(&self) -> Result<Option<String>> {
+        action_name(self.given)
     }
 
     /// All that was given.
@@ -43,7 +48,12 @@ impl<'a> Params<'a> {
         self.given
     }
 
-    /// Every action may be told who asks.
+    /// Who calls.
+    pub(super) fn caller(&self) -> &'a Caller {
+        self.caller
+    }
+
+    /// Every action takes the name of who asks.
     pub(super) fn check_agent(&self) -> Result<()> {
         match self.given.get(AS_AGENT) {
             None | Some(Value::Null | Value::String(_)) => Ok(()),
@@ -51,16 +61,21 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// Says which names the action knows.
-    pub(super) fn expect(&mut self, known: &'static [&'static str]) {
-        self.known = Some(known);
+    /// Sets the parameters that the action declares.
+    pub(super) fn expect(&mut self, declared: &'static [Param]) {
+        self.declared = Some(declared);
     }
 
-    /// What the caller is told about the parameters, whatever comes of the call.
+    /// Leaves the notes to another server that got the parameters as they are.
+    pub(super) fn leave_notes(&mut self) {
+        self.declared = None;
+    }
+
+    /// Adds to a reply, successful or not, what was ignored and what was clamped.
     pub(super) fn add_notes(self, body: &mut Map<String, Value>) {
-        let known = self.known;
-        let is_ignored =
-            |name: &str| ![ACTION, AS_AGENT].contains(&name) && known.is_some_and(|known| !known.contains(&name));
+        let is_declared =
+            |name: &str| self.declared.is_none_or(|declared| declared.iter().any(|param| param.name == name));
+        let is_ignored = |name: &str| ![ACTION, AS_AGENT].contains(&name) && !is_declared(name);
         let ignored: Vec<_> = self.given.keys().filter(|name| is_ignored(name)).collect();
         if !ignored.is_empty() {
             body.insert("ignored_params".to_owned(), json!(ignored));
@@ -71,86 +86,123 @@ impl<'a> Params<'a> {
     }
 
     /// The value, if one is given.
-    pub(super) fn value(&self, name: &str) -> Option<&'a Value> {
-        debug_assert!(self.known.is_some_and(|known| known.contains(&name)), "{name} is not in the list of its action");
-        self.given.get(name).filter(|value| !value.is_null())
+    pub(super) fn value(&self, param: &Param) -> Option<&'a Value> {
+        let is_declared = |declared: &[Param]| declared.iter().any(|known| known.name == param.name);
+        debug_assert!(self.declared.is_some_and(is_declared), "{} is not declared by its action", param.name);
+        self.given.get(param.name).filter(|value| !value.is_null())
     }
 
     /// A string, which may be empty.
-    pub(super) fn any_text(&self, name: &str) -> Result<Option<&'a str>> {
-        match self.value(name) {
+    pub(super) fn any_text(&self, param: &Param) -> Result<Option<&'a str>> {
+        match self.value(param) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(other) => Err(wrong_type(name, "a string", other)),
+            Some(other) => Err(wrong_type(param.name, "a string", other)),
         }
     }
 
     /// A string; an empty one is absent.
-    pub(super) fn text(&self, name: &str) -> Result<Option<&'a str>> {
-        Ok(self.any_text(name)?.filter(|text| !text.is_empty()))
+    pub(super) fn text(&self, param: &Param) -> Result<Option<&'a str>> {
+        Ok(self.any_text(param)?.filter(|text| !text.is_empty()))
     }
 
     /// A string that must be there.
-    pub(super) fn required(&self, name: &'static str) -> Result<&'a str> {
-        self.text(name)?.ok_or(Error::MissingParam(name))
+    pub(super) fn required(&self, param: &Param) -> Result<&'a str> {
+        self.text(param)?.ok_or(Error::MissingParam(param.name))
     }
 
-    /// A number that is not negative.
-    pub(super) fn number(&self, name: &str) -> Result<Option<u64>> {
-        self.value(name).map(|value| number(name, value)).transpose()
+    /// A string; the declared one where none is given.
+    pub(super) fn word(&self, param: &Param) -> Result<&'a str> {
+        let preset = match param.preset {
+            Preset::Word(word) => word,
+            _ => "",
+        };
+        Ok(self.text(param)?.unwrap_or(preset))
     }
 
-    /// A number of at most `cap`.
-    pub(super) fn capped(&mut self, name: &str, cap: u64) -> Result<Option<u64>> {
-        let Some(given) = self.number(name)? else { return Ok(None) };
+    /// A number that was given, clamped to the cap.
+    pub(super) fn number(&mut self, param: &Param) -> Result<Option<u64>> {
+        let Some(given) = self.value(param).map(|value| number(param.name, value)).transpose()? else {
+            return Ok(None);
+        };
+        let cap = self.cap(param);
         if given > cap {
-            self.clamped.insert(name.to_owned(), json!({ "given": self.given.get(name), "used": cap }));
+            self.clamped.insert(param.name.to_owned(), json!({ "given": self.given.get(param.name), "used": cap }));
         }
         Ok(Some(given.min(cap)))
     }
 
-    /// A count of at most `cap`.
-    pub(super) fn count(&mut self, name: &str, default: usize, cap: usize) -> Result<usize> {
-        Ok(self.capped(name, cap as u64)?.map_or(default, |given| given as usize))
+    /// A count; the declared one where none is given.
+    pub(super) fn count(&mut self, param: &Param) -> Result<usize> {
+        let preset = self.preset(param);
+        Ok(self.number(param)?.unwrap_or(preset) as usize)
     }
 
-    /// A time in milliseconds of at most `cap`.
-    pub(super) fn millis(&mut self, name: &str, default: Duration, cap: Duration) -> Result<Duration> {
-        Ok(self.capped(name, cap.as_millis() as u64)?.map_or(default, Duration::from_millis))
+    /// A time that was given.
+    pub(super) fn given_time(&mut self, param: &Param) -> Result<Option<Duration>> {
+        Ok(self.number(param)?.map(Duration::from_millis))
     }
 
-    /// Yes or no.
-    pub(super) fn flag(&self, name: &str, default: bool) -> Result<bool> {
-        let Some(value) = self.value(name) else { return Ok(default) };
+    /// A time; the declared one where none is given.
+    pub(super) fn time(&mut self, param: &Param) -> Result<Duration> {
+        let preset = self.preset(param);
+        Ok(self.given_time(param)?.unwrap_or(Duration::from_millis(preset)))
+    }
+
+    fn cap(&self, param: &Param) -> u64 {
+        let with_progress = param.cap_with_progress.filter(|_| self.caller.can_show_progress);
+        with_progress.or(param.cap).map_or(u64::MAX, |cap| cap.value(self.config))
+    }
+
+    /// The declared number where none is given.
+    pub(super) fn preset(&self, param: &Param) -> u64 {
+        match param.preset {
+            Preset::Number(number) => number.value(self.config),
+            _ => 0,
+        }
+    }
+
+    /// True or false; as declared where it is not given.
+    pub(super) fn flag(&self, param: &Param) -> Result<bool> {
+        let Some(value) = self.value(param) else { return Ok(matches!(param.preset, Preset::Flag(true))) };
         let word = match value {
             Value::Bool(flag) => return Ok(*flag),
             Value::String(word) => word.trim().to_lowercase(),
             Value::Number(number) => number.to_string(),
-            other => return Err(wrong_type(name, "true or false", other)),
+            other => return Err(wrong_type(param.name, "true or false", other)),
         };
         match word.as_str() {
             "true" | "1" => Ok(true),
             "false" | "0" => Ok(false),
-            _ => Err(wrong_type(name, "true or false", value)),
+            _ => Err(wrong_type(param.name, "true or false", value)),
         }
     }
 
-    /// One of several words.
-    pub(super) fn choice<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<Option<T>> {
-        let Some(given) = self.text(name)? else { return Ok(None) };
-        let word = given.trim().to_lowercase();
-        match words.iter().find(|(known, _)| *known == word) {
-            Some((_, meaning)) => Ok(Some(*meaning)),
-            None => {
-                let known: Vec<_> = words.iter().map(|(word, _)| format!("'{word}'")).collect();
-                Err(Error::invalid(name, format!("{given}. Must be {}", one_of(&known))))
-            }
-        }
+    /// What one of several words means; the declared word where none is given, if there is one.
+    pub(super) fn choice<T: Copy>(&self, choice: &Choice<T>) -> Result<Option<T>> {
+        let meaning = |word: &str| choice.words.iter().find(|(known, _)| *known == word).map(|(_, meaning)| *meaning);
+        let name = choice.param.name;
+        let Some(given) = self.text(&choice.param)? else {
+            return Ok(match choice.param.preset {
+                Preset::Word(word) => meaning(word),
+                _ => None,
+            });
+        };
+        meaning(&given.trim().to_lowercase()).map(Some).ok_or_else(|| {
+            let known: Vec<_> = choice.words.iter().map(|(word, _)| format!("'{word}'")).collect();
+            Error::invalid(name, format!("{given}. Must be {}", one_of(&known)))
+        })
+    }
+
+    /// The same for a choice that is required or has a declared word.
+    pub(super) fn chosen<T: Copy>(&self, choice: &Choice<T>) -> Result<T> {
+        self.choice(choice)?.ok_or(Error::MissingParam(choice.param.name))
     }
 
     /// A list of strings; also as JSON in a string.
-    pub(super) fn strings(&self, name: &str) -> Result<Option<Vec<String>>> {
-        let Some(value) = self.structured(name) else { return Ok(None) };
+    pub(super) fn strings(&self, param: &Param) -> Result<Option<Vec<String>>> {
+        let name = param.name;
+        let Some(value) = self.structured(param) else { return Ok(None) };
         let Value::Array(items) = value.as_ref() else {
             return Err(wrong_type(name, "a list of strings", &value));
         };
@@ -159,31 +211,41 @@ impl<'a> Params<'a> {
     }
 
     /// An object; also as JSON in a string.
-    pub(super) fn object(&self, name: &str) -> Result<Option<Map<String, Value>>> {
-        match self.structured(name).map(Cow::into_owned) {
+    pub(super) fn object(&self, param: &Param) -> Result<Option<Map<String, Value>>> {
+        match self.structured(param).map(Cow::into_owned) {
             None => Ok(None),
             Some(Value::Object(object)) => Ok(Some(object)),
-            Some(other) => Err(wrong_type(name, "an object", &other)),
+            Some(other) => Err(wrong_type(param.name, "an object", &other)),
         }
     }
 
     /// Some clients write a list or an object as JSON in a string.
-    fn structured(&self, name: &str) -> Option<Cow<'a, Value>> {
-        let value = self.value(name)?;
+    fn structured(&self, param: &Param) -> Option<Cow<'a, Value>> {
+        let value = self.value(param)?;
         let inner = value.as_str().and_then(|text| serde_json::from_str(text).ok());
         Some(inner.map_or(Cow::Borrowed(value), Cow::Owned))
     }
 
     /// The number of a command, as `cmd_7` or 7.
-    pub(super) fn command_id(&self, name: &str) -> Result<Option<CommandId>> {
-        let id = match self.value(name) {
+    pub(super) fn command_id(&self, param: &Param) -> Result<Option<CommandId>> {
+        let id = match self.value(param) {
             None => return Ok(None),
             Some(Value::String(text)) => text.trim().parse().ok(),
             Some(Value::Number(number)) => number.as_u64().map(CommandId),
             Some(_) => None,
         };
-        id.map(Some).ok_or_else(|| Error::invalid(name, "must be the id of a command, such as cmd_1"))
+        id.map(Some).ok_or_else(|| Error::invalid(param.name, "must be the id of a command, such as cmd_1"))
     }
+}
+
+/// The name of the action in the arguments of a call, as it is compared; `None` where none is given.
+pub(super) fn action_name(arguments: &Map<String, Value>) -> Result<Option<String>> {
+    let name = match arguments.get(ACTION) {
+        None | Some(Value::Null) => "",
+        Some(Value::String(name)) => name.trim(),
+        Some(other) => return Err(wrong_type(ACTION, "a string", other)),
+    };
+    Ok(if name.is_empty() { None } else { Some(name.to_lowercase()) })
 }
 
 /// A number that is not negative, also as a string or as a whole fraction.
@@ -218,12 +280,4 @@ pub(super) fn wrong_type(name: &str, wanted: &str, value: &Value) -> Error {
         Value::Object(_) => "an object".to_owned(),
     };
     Error::invalid(name, format!("must be {wanted}, and is {found}"))
-}
-
-/// `a, b or c`.
-fn one_of(words: &[String]) -> String {
-    match words.split_last() {
-        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
-        _ => words.concat(),
-    }
 }

@@ -1,6 +1,7 @@
 //! Cutting text to a size, with exact counts of what is left out.
 
 use super::params::Params;
+use super::spec::Param;
 use crate::error::Result;
 
 /// How much of a text an answer has room for.
@@ -14,10 +15,11 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// The `max_chars` that are asked for, or as much as fits.
-    pub(super) fn read(params: &mut Params<'_>, default: usize, cap: usize) -> Result<Self> {
-        let asked = params.capped("max_chars", cap as u64)?.map(|chars| chars as usize);
-        Ok(Self { chars: asked.unwrap_or(default), bytes: asked.is_none().then_some(default) })
+    /// The number of characters that is given, or as many bytes as the parameter declares.
+    pub(super) fn read(params: &mut Params<'_>, param: &Param) -> Result<Self> {
+        let given = params.number(param)?.map(|chars| chars as usize);
+        let preset = params.preset(param) as usize;
+        Ok(Self { chars: given.unwrap_or(preset), bytes: given.is_none().then_some(preset) })
     }
 
     /// What it has room for in all, in its own measure.

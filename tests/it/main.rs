@@ -1,6 +1,7 @@
 //! The built program, run as a user runs it, and the promises that the repository makes about itself.
 
 mod access;
+mod actions;
 mod attach;
 mod bridge_http;
 mod cli;

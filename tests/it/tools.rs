@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use kpty::config::Config;
 use kpty::error::ErrorCode;
-use kpty::tools::{ACTIONS, Caller, Reply, Tools};
+use kpty::tools::{Caller, DEFAULT_TOOL, Reply, Tools};
 use serde_json::{Value, json};
 
 use crate::support::{Folder, repository};
@@ -227,7 +227,7 @@ async fn caps_and_unknown_names_are_told() {
 async fn a_session_nobody_knows_is_not_found_by_any_action() {
     let rig = Rig::new();
     let without_id = ["help", "list", "create", "write", "resolve", "send_line_to_agent"];
-    for action in ACTIONS.iter().filter(|name| !without_id.contains(name)) {
+    for action in DEFAULT_TOOL.action_names().into_iter().filter(|name| !without_id.contains(name)) {
         rig.fails(json!({ "action": action }), ErrorCode::MissingParam).await;
         let arguments = json!({
             "action": action, "session_id": "pty_00000000", "command": "true", "data": "x", "text": "x", "cols": 1, "rows": 1,
@@ -239,7 +239,7 @@ async fn a_session_nobody_knows_is_not_found_by_any_action() {
     rig.fails(json!({}), ErrorCode::MissingParam).await;
     rig.fails(json!({ "action": 3 }), ErrorCode::InvalidParam).await;
     let body = rig.fails(json!({ "action": "spawn_cli" }), ErrorCode::UnknownAction).await;
-    assert_eq!(body["details"]["available_actions"], json!(ACTIONS));
+    assert_eq!(body["details"]["available_actions"], json!(DEFAULT_TOOL.action_names()));
     let body = rig.fails(json!({ "action": "write", "data": "x" }), ErrorCode::Deprecated).await;
     assert!(body["details"]["alternatives"].is_array() && body["details"]["reason"].is_string(), "{body}");
     let help = rig.call(json!({ "action": "help" })).await;

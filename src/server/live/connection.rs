@@ -19,7 +19,7 @@ use super::wire::{self, Frames, Request};
 use crate::config::ScreenAccess;
 use crate::ids::SessionId;
 use crate::registry::Located;
-use crate::tools::{Caller, Tools};
+use crate::tools::{Action, Caller, DEFAULT_TOOL, Effect, Tools};
 use crate::traffic::Event;
 
 /// 30 messages with frames a second.
@@ -46,9 +46,6 @@ const MAX_CALLS: usize = 16;
 const MAX_HISTORY_LINES: u64 = 500;
 /// Rows of history in one answer.
 const MAX_HISTORY_ROWS: usize = 2_000;
-
-/// The actions that people use; the rest is for agents.
-const ACTIONS: [&str; 8] = ["send_keys", "search", "term_read", "commands", "resize", "kill", "create", "list"];
 
 /// Serves a client until it goes.
 pub(super) async fn run(mut socket: WebSocket, tools: Tools, name: &'static str) {
@@ -119,7 +116,7 @@ async fn next_event(traffic: &mut Option<broadcast::Receiver<Arc<Event>>>) -> Op
 }
 
 /// What comes back from work beside the connection.
-enum Answer {
+enum Outgoing {
     Reply { n: u64, body: Value },
     List(Map<String, Value>),
 }
@@ -142,8 +139,8 @@ struct Client {
     /// What is recorded and not sent yet.
     events: VecDeque<Arc<Event>>,
     events_due: Option<Instant>,
-    answers: mpsc::Receiver<Answer>,
-    answering: mpsc::Sender<Answer>,
+    answers: mpsc::Receiver<Outgoing>,
+    answering: mpsc::Sender<Outgoing>,
     typing: mpsc::Sender<(u64, Map<String, Value>)>,
     /// Room for calls other than typing.
     calls: Arc<Semaphore>,
@@ -205,6 +202,7 @@ impl Client {
             "foreground": packed(palette::FOREGROUND),
             "background": packed(palette::BACKGROUND),
             "screens": self.shows_screens(),
+            "typing": typing_actions(),
         })
         .to_string()
     }
@@ -349,15 +347,15 @@ impl Client {
             let arguments = Map::from_iter([("action".to_owned(), json!("list"))]);
             let reply = tools.look(&arguments).await;
             // Nobody is left to be told.
-            let _ = answering.send(Answer::List(reply.body)).await;
+            let _ = answering.send(Outgoing::List(reply.body)).await;
         });
     }
 
     /// What is sent of an answer.
-    fn told(&mut self, answer: Answer) -> Option<String> {
+    fn told(&mut self, answer: Outgoing) -> Option<String> {
         match answer {
-            Answer::Reply { n, body } => Some(json!({ "t": "reply", "n": n, "body": body }).to_string()),
-            Answer::List(mut body) => {
+            Outgoing::Reply { n, body } => Some(json!({ "t": "reply", "n": n, "body": body }).to_string()),
+            Outgoing::List(mut body) => {
                 let mut sessions = body.remove("sessions").unwrap_or_else(|| json!([]));
                 for session in sessions.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
                     // These change with every byte and are not shown.
@@ -374,11 +372,11 @@ impl Client {
     }
 
     fn call(&mut self, n: u64, args: Map<String, Value>) {
-        let action = args.get("action").and_then(Value::as_str).unwrap_or_default().to_owned();
-        if !ACTIONS.contains(&action.as_str()) {
+        let name = args.get("action").and_then(Value::as_str).unwrap_or_default();
+        let Some(action) = DEFAULT_TOOL.action(name).filter(|action| action.on_page) else {
             return self.answer(n, refused("pages do not use this action"));
-        }
-        if action == "send_keys" {
+        };
+        if action.effect == Effect::Type {
             if self.typing.try_send((n, args)).is_err() {
                 self.answer(n, refused("the session does not read as fast as you type"));
             }
@@ -390,7 +388,7 @@ impl Client {
         let (tools, name, answering) = (self.tools.clone(), self.name, self.answering.clone());
         self.tasks.spawn(async move {
             let body = Value::Object(tools.call(&args, Caller::named(name)).await.body);
-            let _ = answering.send(Answer::Reply { n, body }).await;
+            let _ = answering.send(Outgoing::Reply { n, body }).await;
             // Not before: who takes no answers asks nothing more.
             drop(place);
         });
@@ -398,7 +396,7 @@ impl Client {
 
     /// An answer that is there at once. Where a client takes no answers it misses one.
     fn answer(&self, n: u64, body: Value) {
-        let _ = self.answering.try_send(Answer::Reply { n, body });
+        let _ = self.answering.try_send(Outgoing::Reply { n, body });
     }
 
     /// Rows above the screen, from a line on and before another.
@@ -432,14 +430,20 @@ async fn type_in_order(
     tools: Tools,
     name: &'static str,
     mut typed: mpsc::Receiver<(u64, Map<String, Value>)>,
-    answers: mpsc::Sender<Answer>,
+    answers: mpsc::Sender<Outgoing>,
 ) {
     while let Some((n, args)) = typed.recv().await {
         let body = Value::Object(tools.call(&args, Caller::named(name)).await.body);
-        if answers.send(Answer::Reply { n, body }).await.is_err() {
+        if answers.send(Outgoing::Reply { n, body }).await.is_err() {
             return;
         }
     }
+}
+
+/// The names of the actions that type, by which the page finds them in the record.
+fn typing_actions() -> Vec<&'static str> {
+    let types = |action: &&&'static Action| action.effect == Effect::Type;
+    DEFAULT_TOOL.actions.iter().filter(types).flat_map(|action| action.names()).collect()
 }
 
 fn refused(why: &str) -> Value {

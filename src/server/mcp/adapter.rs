@@ -22,13 +22,13 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Map, Value};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use super::engine::{Answer, Block, Engine, Resource, ToolCall};
+use super::engine::{Block, Engine, Resource, ToolAnswer, ToolCall};
 use super::pending::Pending;
 use super::plain::{AnswersPlainCalls, Plain, PlainResult, SESSION_HEADER, client_name, name_in};
-use super::published::{INSTRUCTIONS, Published, tool_named, tools};
+use super::published::{INSTRUCTIONS, Published, tools};
 use super::{AGENT_HEADER, CLIENT_HEADER, SERVER_NAME};
 use crate::server::VERSION;
-use crate::tools::Caller;
+use crate::tools::{Caller, Offer};
 
 /// How often a client that waits is told that its call goes on. Clients give up after a minute of silence and more.
 const PROGRESS_EVERY: Duration = Duration::from_secs(5);
@@ -90,7 +90,7 @@ impl Adapter {
     }
 
     /// The answer, with a notice before its last block if there is one for the client's session.
-    async fn with_notice(&self, mut answer: Answer, session: Option<&str>) -> Answer {
+    async fn with_notice(&self, mut answer: ToolAnswer, session: Option<&str>) -> ToolAnswer {
         let (Some(pending), Some(session)) = (&self.pending, session) else { return answer };
         if let Some(notice) = pending.take(session).await {
             answer.blocks.insert(answer.blocks.len().saturating_sub(1), Block::text(notice));
@@ -101,7 +101,7 @@ impl Adapter {
 
 impl AnswersPlainCalls for Adapter {
     async fn answer_plain(&self, params: &mut Map<String, Value>, plain: &Plain) -> Option<PlainResult> {
-        let tool = tool_named(params.get("name")?.as_str()?)?;
+        let offer = Offer::named(params.get("name")?.as_str()?)?;
         let arguments = match params.get_mut("arguments") {
             None => Map::new(),
             Some(arguments) => std::mem::take(arguments.as_object_mut()?),
@@ -111,9 +111,9 @@ impl AnswersPlainCalls for Adapter {
             agent: plain.agent.clone(),
             client: client_name(plain.client.as_deref(), plain.session.as_deref()),
         };
-        let call = ToolCall { tool, arguments, caller };
+        let call = ToolCall { offer, arguments, caller };
         let answer = self.engine.call(call).await;
-        let Answer { blocks, is_error } = self.with_notice(answer, plain.session.as_deref()).await;
+        let ToolAnswer { blocks, is_error } = self.with_notice(answer, plain.session.as_deref()).await;
         Some(PlainResult { content: blocks, is_error })
     }
 }
@@ -142,7 +142,7 @@ impl ServerHandler for Adapter {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(tool) = tool_named(&request.name) else {
+        let Some(offer) = Offer::named(&request.name) else {
             return Err(ErrorData::invalid_params(format!("Unknown tool: {}", request.name), None));
         };
         let origin = Origin::of(&context);
@@ -154,14 +154,14 @@ impl ServerHandler for Adapter {
             agent: origin.agent.clone(),
             client: client_name(origin.client.as_deref().or(named), origin.session.as_deref()),
         };
-        let call = ToolCall { tool, arguments: request.arguments.unwrap_or_default(), caller };
+        let call = ToolCall { offer, arguments: request.arguments.unwrap_or_default(), caller };
         let answer = tokio::select! {
             answer = self.engine.call(call) => answer,
             never = tell_progress(&context.peer, token) => match never {},
             // Nobody reads this: the client is gone, or said that it wants no answer.
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled by the client", None)),
         };
-        let Answer { blocks, is_error } = self.with_notice(answer, origin.session.as_deref()).await;
+        let ToolAnswer { blocks, is_error } = self.with_notice(answer, origin.session.as_deref()).await;
         let content = blocks.into_iter().map(content_block).collect();
         let result = if is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
         Ok(result.into())
@@ -239,12 +239,12 @@ async fn tell_progress(peer: &Peer<RoleServer>, token: Option<ProgressToken>) ->
 }
 
 fn tool(published: Published) -> Tool {
-    let Published { name, title, description, schema, only_looks } = published;
-    let annotations = ToolAnnotations::with_title(title).read_only(only_looks).open_world(!only_looks);
-    let annotations = match only_looks {
-        true => annotations.destructive(false).idempotent(true),
-        false => annotations.destructive(true).idempotent(false),
-    };
+    let Published { name, title, description, schema, annotations } = published;
+    let annotations = ToolAnnotations::with_title(title)
+        .read_only(annotations.read_only)
+        .destructive(annotations.destructive)
+        .idempotent(annotations.idempotent)
+        .open_world(annotations.open_world);
     Tool::new(name, description, schema).with_title(title).with_annotations(annotations)
 }
 

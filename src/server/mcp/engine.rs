@@ -7,20 +7,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::json_text;
-use super::published::{TOOL, VIEW_TOOL, is_looking};
 use crate::error::{Error, Result};
 use crate::runtime::{DetachOnDrop, defer};
-use crate::tools::{ACTIONS, Caller, Reply, Screen, Tools};
-
-/// Actions that only wait once they have begun: when the caller goes away, so does the wait. Those that look are dropped
-/// with their caller, too.
-const WAITING_ACTIONS: [&str; 4] = ["talk", "run", "wait", "read"];
+use crate::tools::{Action, Caller, Offer, Reply, Screen, Tools};
 
 /// One call of a tool.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ToolCall {
-    /// One of [`super::TOOL_NAMES`].
-    pub tool: &'static str,
+    /// The tool, or its read-only twin.
+    pub offer: Offer,
     /// As the client gave them.
     pub arguments: Map<String, Value>,
     /// Who calls.
@@ -98,14 +93,14 @@ impl Block {
 
 /// What came of a call.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct ToolAnswer {
     /// What the client gets, the action's own answer as JSON last.
     pub blocks: Vec<Block>,
     /// It failed.
     pub is_error: bool,
 }
 
-impl Answer {
+impl ToolAnswer {
     /// What the client gets of a reply, pictures moved out of it.
     fn of(Reply { body, is_error }: &mut Reply, screen: Option<&Screen>) -> Self {
         let picture = body.get_mut("image").and_then(Value::as_object_mut).and_then(Block::take_picture);
@@ -120,7 +115,7 @@ impl Answer {
     }
 }
 
-impl From<Reply> for Answer {
+impl From<Reply> for ToolAnswer {
     fn from(mut reply: Reply) -> Self {
         Self::of(&mut reply, None)
     }
@@ -130,52 +125,52 @@ impl From<Reply> for Answer {
 pub trait Engine: Send + Sync + 'static {
     /// Always comes to an answer. A caller that goes away drops the future: a wait ends with it, but what changes
     /// something is not left half done.
-    fn call(&self, call: ToolCall) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>>;
+    fn call(&self, call: ToolCall) -> Pin<Box<dyn Future<Output = ToolAnswer> + Send + '_>>;
 }
 
 impl Engine for Tools {
-    fn call(&self, call: ToolCall) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
+    fn call(&self, call: ToolCall) -> Pin<Box<dyn Future<Output = ToolAnswer> + Send + '_>> {
         Box::pin(async move {
-            let ToolCall { tool, arguments, caller } = call;
-            if let Err(refused) = may(tool, &arguments) {
+            let ToolCall { offer, arguments, caller } = call;
+            let action = action(offer, &arguments);
+            if let Err(refused) = check(offer, action) {
                 return Reply::from(refused).into();
             }
-            let action = action(&arguments);
-            if WAITING_ACTIONS.contains(&action.as_str()) || is_looking(&action) {
-                return answer(self, arguments, caller).await;
+            if action.is_some_and(Action::ends_with_caller) {
+                return answer(self, offer, arguments, caller).await;
             }
             let tools = self.clone();
-            DetachOnDrop::new(async move { answer(&tools, arguments, caller).await }).await
+            DetachOnDrop::new(async move { answer(&tools, offer, arguments, caller).await }).await
         })
     }
 }
 
 /// Carries a call out. It is recorded, and what it took is given back, when its answer is on the way.
-async fn answer(tools: &Tools, arguments: Map<String, Value>, caller: Caller) -> Answer {
-    let mut done = tools.perform(arguments, caller).await;
-    let answer = Answer::of(&mut done.reply, done.screen.as_deref());
+async fn answer(tools: &Tools, offer: Offer, arguments: Map<String, Value>, caller: Caller) -> ToolAnswer {
+    let mut done = tools.perform(offer.tool, arguments, caller).await;
+    let answer = ToolAnswer::of(&mut done.reply, done.screen.as_deref());
     defer(move || done.record());
     answer
 }
 
-/// The tool for looking does nothing else.
-pub(super) fn may(tool: &str, arguments: &Map<String, Value>) -> Result<()> {
-    if tool != VIEW_TOOL {
-        return Ok(());
-    }
-    let action = action(arguments);
-    // What is no action at all is refused by the tools themselves.
-    if is_looking(&action) || !ACTIONS.contains(&action.as_str()) {
-        return Ok(());
-    }
-    let looking: Vec<_> = super::published::looking_actions().collect();
-    let problem = format!("{VIEW_TOOL} only looks: {}. For {action:?} use the tool {TOOL}", looking.join(", "));
-    Err(Error::invalid("action", problem))
+/// The action that is called. A name that is none is refused by the tools themselves.
+fn action(offer: Offer, arguments: &Map<String, Value>) -> Option<&'static Action> {
+    let name = arguments.get("action").and_then(Value::as_str).unwrap_or_default();
+    offer.tool.action(&name.trim().to_lowercase())
 }
 
-/// The action as the tools compare it; empty where there is none, which they refuse themselves.
-fn action(arguments: &Map<String, Value>) -> String {
-    arguments.get("action").and_then(Value::as_str).unwrap_or_default().trim().to_lowercase()
+/// A read-only twin refuses actions that change something.
+fn check(offer: Offer, action: Option<&Action>) -> Result<()> {
+    let Some(refused) = action.filter(|action| offer.is_view && !action.only_looks()) else { return Ok(()) };
+    let looking: Vec<_> = offer.actions().flat_map(|action| action.names()).collect();
+    let problem = format!(
+        "{} only looks: {}. For {:?} use the tool {}",
+        offer.name(),
+        looking.join(", "),
+        refused.name,
+        offer.tool.name
+    );
+    Err(Error::invalid("action", problem))
 }
 
 #[cfg(test)]
@@ -183,21 +178,28 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn arguments(action: Value) -> Map<String, Value> {
-        Map::from_iter([("action".to_owned(), action)])
+    fn called(tool: &str, action: Value) -> (Offer, Option<&'static Action>) {
+        let offer = Offer::named(tool).expect("a tool");
+        (offer, action_of(offer, action))
+    }
+
+    fn action_of(offer: Offer, name: Value) -> Option<&'static Action> {
+        action(offer, &Map::from_iter([("action".to_owned(), name)]))
     }
 
     #[test]
-    fn waits_are_known_however_they_are_written() {
-        for (action, expected) in [("talk", true), (" RUN ", true), ("wait", true), ("kill", false), ("", false)] {
-            let known = super::action(&arguments(json!(action)));
-            assert_eq!(WAITING_ACTIONS.contains(&known.as_str()), expected, "{action:?}");
+    fn what_a_lost_caller_ends_is_known_however_it_is_written() {
+        for (name, expected) in
+            [("talk", true), (" RUN ", true), ("wait", true), ("list", true), ("kill", false), ("", false)]
+        {
+            let (_, action) = called("k_pty", json!(name));
+            assert_eq!(action.is_some_and(Action::ends_with_caller), expected, "{name:?}");
         }
     }
 
     #[test]
     fn the_tool_for_looking_only_looks() {
-        for (action, expected) in [
+        for (name, expected) in [
             (json!("list"), true),
             (json!(" Term_Read "), true),
             (json!("wait"), true),
@@ -209,11 +211,13 @@ mod tests {
             (json!(""), true),
             (json!(7), true),
         ] {
-            let arguments = arguments(action);
-            assert_eq!(may(VIEW_TOOL, &arguments).is_ok(), expected, "{arguments:?}");
-            assert!(may(TOOL, &arguments).is_ok());
+            let (view, action) = called("k_pty_view", name.clone());
+            assert_eq!(check(view, action).is_ok(), expected, "{name}");
+            let (all, action) = called("k_pty", name);
+            assert!(check(all, action).is_ok());
         }
-        let message = may(VIEW_TOOL, &arguments(json!("kill"))).expect_err("kill changes something").to_string();
+        let (view, kill) = called("k_pty_view", json!("kill"));
+        let message = check(view, kill).expect_err("kill changes something").to_string();
         assert!(message.contains("k_pty_view only looks") && message.contains("use the tool k_pty"), "{message}");
     }
 }

@@ -24,8 +24,7 @@ use std::sync::Arc;
 use axum::http::HeaderName;
 use serde_json::{Value, json};
 
-pub use engine::{Answer, Block, Engine, Resource, ToolCall};
-pub use published::TOOL_NAMES;
+pub use engine::{Block, Engine, Resource, ToolAnswer, ToolCall};
 pub use stdio::serve_stdio;
 
 use adapter::Adapter;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use axum::body::{Body, HttpBody as _};
+use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -29,7 +29,7 @@ use super::message::{Fault, Message, read_message};
 use super::sessions::Sessions;
 use super::{AGENT_HEADER, CLIENT_HEADER, SHOWS_PROGRESS_HEADER};
 use crate::ids::passing_hex;
-use crate::server::body::{MAX_BODY_BYTES, is_json, json_of, refusal};
+use crate::server::body::{MAX_BODY_BYTES, bytes_of};
 use crate::server::connections::{Answering, Answers};
 use crate::traffic::clean_name;
 
@@ -163,10 +163,6 @@ impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Gate<H> {
 
     /// Each way has a box of its own: the library's is many times what a plain call needs.
     fn handle(&self, mut request: Request) -> Answering<'_> {
-        if request.method() == Method::POST && !request.body().is_end_stream() && !is_json(request.headers()) {
-            let refusal = refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json");
-            return Box::pin(ready(refusal.into_response()));
-        }
         if request.method() != Method::POST || accepts_streams(request.headers()) {
             return Box::pin(self.handle_strict(request));
         }
@@ -195,7 +191,7 @@ impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Gate<H> {
     async fn handle_plain(&self, request: &mut Request, session: Option<&HeaderValue>) -> Response {
         let body = std::mem::take(request.body_mut());
         let headers = request.headers();
-        let bytes = match json_of(headers, body).await {
+        let bytes = match bytes_of(body).await {
             Ok(bytes) => bytes,
             Err(refusal) => return refusal.into_response(),
         };
@@ -294,7 +290,7 @@ mod tests {
     use super::super::message::VERSION_KEY;
     use super::*;
     use crate::config::LONGEST_TALK;
-    use crate::server::mcp::engine::{Answer, Engine, ToolCall};
+    use crate::server::mcp::engine::{Engine, ToolAnswer, ToolCall};
 
     #[test]
     fn a_client_without_a_session_gets_an_id_of_its_own() {
@@ -336,7 +332,7 @@ mod tests {
     }
 
     impl Engine for Endless {
-        fn call(&self, _: ToolCall) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
+        fn call(&self, _: ToolCall) -> Pin<Box<dyn Future<Output = ToolAnswer> + Send + '_>> {
             Box::pin(async {
                 let _left = Left(self.0.clone());
                 let _ = self.0.send("asked");

@@ -1,38 +1,10 @@
-//! What clients are told before they call: the two tools with their schemas, and the instructions.
+//! What clients read before they call: the tools with their schemas, and the instructions.
 //!
-//! Flat and hand-written, so that every client and model can read it. It never changes while a server runs, and comes
-//! in the same order every time: clients cache it.
+//! It never changes while a server runs, and comes in the same order every time: clients cache it.
 
 use serde_json::{Map, Value, json};
 
-use crate::tools::{ACTIONS, input_schema_for};
-
-/// The tool with all actions.
-pub(super) const TOOL: &str = "k_pty";
-/// The tool that only looks; clients may allow it without asking.
-pub(super) const VIEW_TOOL: &str = "k_pty_view";
-/// Both.
-pub const TOOL_NAMES: [&str; 2] = [TOOL, VIEW_TOOL];
-
-/// Actions that change nothing. Those that the tools do not have are not offered.
-const LOOKING: [&str; 10] =
-    ["list", "read", "term_read", "wait", "search", "commands", "resolve", "screenshot", "evidence", "help"];
-
-const DESCRIPTION: &str = "\
-Real terminals for agents: start shells and programs, run commands, read the screen, press keys.
-Start with action=create (gives session_id), then action=talk with command: it runs one shell command, waits for its \
-real end and returns output and exit_code. After PTY_TIMEOUT the command goes on: wait {command_id}, or send_keys \
-\"Ctrl-C\". For programs that take over the screen or ask questions: term_read shows the screen, send_keys presses \
-keys, send_line types a line, wait waits for text, quiet, the prompt or the exit. search and commands look back; kill \
-ends a session.
-Answers have ok; failures have error_code, message and details that say what to do next. action=help explains \
-everything.";
-
-const VIEW_DESCRIPTION: &str = "\
-Look at the terminals of k_pty without changing anything: list shows the sessions, term_read the screen or what \
-changed since a marker, read the raw output, commands the last commands and their output, search finds text in history \
-and screen, wait waits for text, quiet, the prompt, a command's end or the exit. Types nothing, starts nothing, ends \
-nothing; for that use k_pty. Answers have ok; failures have error_code and message.";
+use crate::tools::{Annotations, Offer};
 
 /// Clients keep about 2,000 characters of it, and some show a model nothing else before the first call.
 pub(super) const INSTRUCTIONS: &str = "\
@@ -64,42 +36,19 @@ pub(super) struct Published {
     pub(super) title: &'static str,
     pub(super) description: &'static str,
     pub(super) schema: Map<String, Value>,
-    pub(super) only_looks: bool,
+    pub(super) annotations: Annotations,
 }
 
 /// The tools, in the order in which they are listed.
-pub(super) fn tools() -> [Published; 2] {
-    let looking: Vec<_> = looking_actions().collect();
-    [
-        Published {
-            name: TOOL,
-            title: "Terminal",
-            description: DESCRIPTION,
-            schema: object(input_schema_for(&ACTIONS)),
-            only_looks: false,
-        },
-        Published {
-            name: VIEW_TOOL,
-            title: "Terminal, looking only",
-            description: VIEW_DESCRIPTION,
-            schema: object(input_schema_for(&looking)),
-            only_looks: true,
-        },
-    ]
-}
-
-/// The name of a tool that there is.
-pub(super) fn tool_named(name: &str) -> Option<&'static str> {
-    TOOL_NAMES.into_iter().find(|known| *known == name)
-}
-
-/// The actions of [`VIEW_TOOL`].
-pub(super) fn looking_actions() -> impl Iterator<Item = &'static str> {
-    LOOKING.into_iter().filter(|action| ACTIONS.contains(action))
-}
-
-pub(super) fn is_looking(action: &str) -> bool {
-    LOOKING.contains(&action) && ACTIONS.contains(&action)
+pub(super) fn tools() -> Vec<Published> {
+    let published = |offer: Offer| Published {
+        name: offer.name(),
+        title: offer.title(),
+        description: offer.description(),
+        schema: object(offer.schema()),
+        annotations: offer.annotations(),
+    };
+    Offer::all().map(published).collect()
 }
 
 fn object(schema: Value) -> Map<String, Value> {
@@ -160,18 +109,25 @@ mod tests {
 
     #[test]
     fn the_view_offers_what_only_looks() {
-        let [all, view] = tools();
-        let names = |schema: &Map<String, Value>| schema["properties"]["action"]["enum"].clone();
-        assert_eq!(names(&all.schema), json!(ACTIONS));
-        let looking: Vec<_> = looking_actions().collect();
-        assert_eq!(names(&view.schema), json!(looking));
-        for action in ["list", "read", "term_read", "wait", "search", "commands", "help"] {
-            assert!(looking.contains(&action), "{action}");
-        }
+        let [all, view] = ["k_pty", "k_pty_view"].map(|name| Offer::named(name).expect(name));
+        let names = |offer: Offer| -> Vec<_> { offer.actions().flat_map(|action| action.names()).collect() };
+        let looking =
+            ["help", "list", "wait", "read", "term_read", "screenshot", "search", "commands", "evidence", "resolve"];
+        assert_eq!(names(view), looking);
+        let (all, view) = (all.schema(), view.schema());
+        assert_eq!(view["properties"]["action"]["enum"], json!(looking));
         for parameter in ["command", "data", "keys", "shell", "force"] {
-            assert!(view.schema["properties"].get(parameter).is_none(), "{parameter}");
-            assert!(all.schema["properties"].get(parameter).is_some(), "{parameter}");
+            assert!(view["properties"].get(parameter).is_none(), "{parameter}");
+            assert!(all["properties"].get(parameter).is_some(), "{parameter}");
         }
-        assert!(view.schema["properties"].get("session_id").is_some());
+        assert!(view["properties"].get("session_id").is_some());
+    }
+
+    /// Models read all of it before each task.
+    #[test]
+    fn the_terminal_tools_stay_small() {
+        let shown = |tool: &Published| json!([tool.name, tool.title, tool.description, tool.schema]).to_string().len();
+        let bytes: usize = tools().iter().filter(|tool| tool.name.starts_with("k_pty")).map(shown).sum();
+        assert!(bytes <= 12_500, "{bytes} bytes");
     }
 }

@@ -84,6 +84,7 @@ class App {
     switch (message.t) {
       case "hello":
         setPalette(message);
+        this.traffic.typing = new Set(message.typing);
         if (!message.screens) this.notice("Reading screens is switched off on this server.");
         break;
       case "frames":

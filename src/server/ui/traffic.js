@@ -2,9 +2,6 @@
 
 const $ = (id) => document.getElementById(id);
 const MOST = 300;
-/** Actions that type something. */
-const TYPING = new Set(["send_line", "send_keys", "talk", "run", "send_line_to_agent"]);
-
 export class Traffic {
   constructor(app) {
     this.app = app;
@@ -12,6 +9,8 @@ export class Traffic {
     this.isLive = true;
     this.isShown = false;
     this.actions = new Set();
+    /** Names of the actions that type something, from the server's greeting. */
+    this.typing = new Set();
     this.form.addEventListener("input", () => this.loadSoon());
     this.form.addEventListener("submit", (event) => event.preventDefault());
     $("live").addEventListener("click", () => {
@@ -79,7 +78,7 @@ export class Traffic {
       this.showEmpty(false);
       if (event.blocked) this.app.say(`Blocked: ${event.command_preview ?? event.command ?? event.action}`);
     }
-    if (event.session_id === this.session && TYPING.has(event.action)) {
+    if (event.session_id === this.session && this.typing.has(event.action)) {
       $("typed").querySelector(".nothing")?.remove();
       this.addTyped(event);
       while ($("typed").childElementCount > 100) $("typed").lastElementChild.remove();
@@ -106,7 +105,7 @@ export class Traffic {
     if (!id) return;
     const events = await fetchEvents({ session_id: id, limit: 200 });
     if (this.session !== id) return;
-    const typed = (events ?? []).filter((event) => TYPING.has(event.action)).slice(0, 100);
+    const typed = (events ?? []).filter((event) => this.typing.has(event.action)).slice(0, 100);
     for (const event of typed.reverse()) this.addTyped(event);
     if (!typed.length) {
       const nothing = document.createElement("li");

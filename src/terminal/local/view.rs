@@ -2,7 +2,7 @@
 
 use std::sync::MutexGuard;
 
-use kpty_emulator::{Answer, Mode, Request, Screen};
+use kpty_emulator::{Answer, Mode, Request, Screen, Which};
 use tokio::sync::watch;
 
 use super::Session;
@@ -40,10 +40,14 @@ impl Session {
         let answer = terminal.read_masked(request);
         let top_line = match request.mode {
             Mode::Viewport if !answer.truncated => answer.first_line,
-            _ => {
-                let visible = Request { which: request.which, ..Request::new(Mode::Viewport) };
-                terminal.emulator.read(&visible, None).first_line
-            }
+            // Line numbers need no second read of the text, except of a screen behind another one.
+            _ => match request.which {
+                Which::Active => terminal.emulator.screen_lines().first().copied().unwrap_or(answer.next_line),
+                Which::Main => {
+                    let visible = Request { which: request.which, ..Request::new(Mode::Viewport) };
+                    terminal.emulator.read(&visible, None).first_line
+                }
+            },
         };
         let (cursor_line, cursor) = (Some(answer.cursor_line), Some(answer.cursor));
         View { answer, top_line: Some(top_line), cursor_line, cursor }

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::talk::{MAX_CHARS_CAP, millis};
+use super::{SESSION_ID, Target};
 use crate::error::{Error, Result};
 use crate::ids::CommandId;
 use crate::model::iso_time;
@@ -11,41 +12,52 @@ use crate::terminal::Terminal;
 use crate::terminal::commands::MAX_COMMANDS;
 use crate::terminal::search::Pattern;
 use crate::terminal::{Command, Output};
-use crate::tools::envelope::{Outcome, fields};
+use crate::tools::Tools;
+use crate::tools::handler::{Content, Handler, Outcome, begin};
 use crate::tools::params::Params;
+use crate::tools::spec::{Action, Effect, Param};
 use crate::tools::text::{Cut, Room, clip_around, cut_middle};
-use crate::tools::{Target, Tools};
 use kpty_guard::Redactor;
 
-pub(in crate::tools) const PARAMS: &[&str] = &[
-    "session_id",
-    "limit",
-    "command_id",
-    "head",
-    "tail",
-    "from_line",
-    "until_line",
-    "regex",
-    "ignore_case",
-    "max_chars",
-];
+pub(in crate::tools) static ACTION: Action = Action {
+    name: "commands",
+    aliases: &[],
+    summary: "The last commands",
+    notes: "With command_id: its output, by head, tail, from_line, until_line (counted from 0 in the output) or regex.",
+    example: r#"{"action":"commands","session_id":"pty_0123abcd","command_id":"cmd_1","tail":20}"#,
+    params: &[SESSION_ID, LIMIT, COMMAND_ID, HEAD, TAIL, FROM_LINE, UNTIL_LINE, REGEX, IGNORE_CASE, MAX_CHARS],
+    effect: Effect::Read,
+    on_page: true,
+    forwarded: true,
+    shows_screen: false,
+    begin: begin::<Commands>,
+};
 
-const LIMIT: usize = 20;
-/// Bytes of an output unless a number of characters is asked for. With all around it an answer stays below 8 KB.
-pub(in crate::tools) const MAX_CHARS: usize = 6_000;
+const LIMIT: Param = Param::integer("limit", "how many").or(20).cap(MAX_COMMANDS as u64);
+pub(super) const COMMAND_ID: Param = Param::text("command_id", "its output");
+const HEAD: Param = Param::integer("head", "first lines of the output");
+const TAIL: Param = Param::integer("tail", "last lines of the output");
+const FROM_LINE: Param = Param::integer("from_line", super::FROM_LINE_DOC);
+const UNTIL_LINE: Param = Param::integer("until_line", super::UNTIL_LINE_DOC);
+const REGEX: Param = Param::text("regex", "lines of the output to show");
+pub(super) const IGNORE_CASE: Param = Param::flag("ignore_case", false, "capitals do not matter");
+/// How much of an output fits a reply. Unless a number of characters is given these are bytes: with all around it a
+/// reply stays below 8 KB.
+pub(super) const MAX_CHARS: Param = Param::integer("max_chars", super::MAX_CHARS_DOC).or(6_000).cap(MAX_CHARS_CAP);
+
 /// Characters of a command in an answer; `talk` takes much longer ones.
 const LINE_CHARS: usize = 120;
 /// What the number of a line costs in an answer.
 const NUMBER_CHARS: usize = 8;
 
-pub(in crate::tools) enum Request {
+enum Commands {
     List { session: Target, limit: usize, room: Room },
     One { session: Target, id: CommandId, selection: Selection, room: Room },
 }
 
 /// Which lines of an output; they are counted from 0 at the command's first line.
 #[derive(Default)]
-pub(in crate::tools) struct Selection {
+struct Selection {
     head: Option<u64>,
     tail: Option<u64>,
     from: u64,
@@ -55,7 +67,7 @@ pub(in crate::tools) struct Selection {
 
 /// A command, as answers have it.
 #[derive(Serialize)]
-pub(in crate::tools) struct Listed {
+pub(super) struct CommandEntry {
     id: String,
     line: String,
     cwd: Option<String>,
@@ -70,9 +82,9 @@ pub(in crate::tools) struct Listed {
 
 /// A command with its output.
 #[derive(Serialize)]
-pub(in crate::tools) struct Ran {
+pub(super) struct CommandOutput {
     #[serde(flatten)]
-    command: Listed,
+    command: CommandEntry,
     output: String,
     truncated: bool,
     omitted_chars: usize,
@@ -85,8 +97,8 @@ pub(in crate::tools) struct Ran {
 
 /// Some lines of an output.
 #[derive(Serialize)]
-struct Selected {
-    command: Listed,
+struct SelectedReply {
+    command: CommandEntry,
     output: String,
     /// Lines that the command printed in all.
     total_lines: u64,
@@ -105,31 +117,32 @@ struct Selected {
     next: Option<Value>,
 }
 
-impl Request {
-    pub(in crate::tools) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+impl Handler for Commands {
+    type Context = Tools;
+
+    fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         let session = tools.target(params)?;
-        let Some(id) = params.command_id("command_id")? else {
-            let limit = params.count("limit", LIMIT, MAX_COMMANDS)?;
-            return Ok(Self::List { session, limit, room: Room::read(params, MAX_CHARS, MAX_CHARS_CAP)? });
+        let Some(id) = params.command_id(&COMMAND_ID)? else {
+            let limit = params.count(&LIMIT)?;
+            return Ok(Self::List { session, limit, room: Room::read(params, &MAX_CHARS)? });
         };
         let selection = Selection {
-            head: params.number("head")?,
-            tail: params.number("tail")?,
-            from: params.number("from_line")?.unwrap_or(0),
-            until: params.number("until_line")?,
+            head: params.number(&HEAD)?,
+            tail: params.number(&TAIL)?,
+            from: params.number(&FROM_LINE)?.unwrap_or(0),
+            until: params.number(&UNTIL_LINE)?,
             pattern: expression(params)?,
         };
-        Ok(Self::One { session, id, selection, room: Room::read(params, MAX_CHARS, MAX_CHARS_CAP)? })
+        Ok(Self::One { session, id, selection, room: Room::read(params, &MAX_CHARS)? })
     }
 
-    pub(in crate::tools) async fn run(self) -> Outcome {
+    async fn run(self, _: &Tools) -> Outcome {
         match self {
-            Self::List { session, limit, room } => Ok(list(&*session, limit, room.size())),
+            Self::List { session, limit, room } => Ok(list(&*session, limit, room.size()).into()),
             Self::One { session, id, selection, room } => {
-                let look = move || selected(&*session, id, &selection, room);
-                let looked = tokio::task::spawn_blocking(look).await;
-                let answer = looked.map_err(|error| Error::NotAvailable(error.to_string()))??;
-                fields(&answer)
+                // Reading a long output blocks its thread.
+                let reading = tokio::task::spawn_blocking(move || selected(&*session, id, &selection, room)).await;
+                Content::of(&reading.map_err(|error| Error::NotAvailable(error.to_string()))??)
             }
         }
     }
@@ -142,7 +155,7 @@ fn list(session: &dyn Terminal, limit: usize, room: usize) -> Map<String, Value>
     let mut left = room;
     let mut listed: Vec<Value> = Vec::new();
     for command in commands.iter().rev().take(wanted) {
-        let entry = json!(Listed::of(command, &redactor));
+        let entry = json!(CommandEntry::of(command, &redactor));
         let needed = entry.to_string().len();
         if needed > left && !listed.is_empty() {
             break;
@@ -167,14 +180,14 @@ fn list(session: &dyn Terminal, limit: usize, room: usize) -> Map<String, Value>
 }
 
 fn expression(params: &Params<'_>) -> Result<Option<Pattern>> {
-    let ignore_case = params.flag("ignore_case", false)?;
-    match params.text("regex")? {
+    let ignore_case = params.flag(&IGNORE_CASE)?;
+    match params.text(&REGEX)? {
         None => Ok(None),
         Some(expression) => Pattern::regex(expression, ignore_case).map(Some),
     }
 }
 
-impl Listed {
+impl CommandEntry {
     fn of(command: &Command, redactor: &Redactor) -> Self {
         let end = command.end.as_ref();
         let lines = command.start.zip(end).map(|(start, end)| {
@@ -195,10 +208,10 @@ impl Listed {
     }
 }
 
-impl Ran {
+impl CommandOutput {
     /// A command with what it has printed so far, or in all.
-    pub(in crate::tools) fn of(session: &dyn Terminal, id: CommandId, room: Room) -> Option<Self> {
-        let command = Listed::of(&session.command(id)?, &session.redactor());
+    pub(super) fn of(session: &dyn Terminal, id: CommandId, room: Room) -> Option<Self> {
+        let command = CommandEntry::of(&session.command(id)?, &session.redactor());
         let cut = |chars| session.output_of(id, chars).unwrap_or_default();
         let (output, max_chars) = room.fit(cut, |output| &output.text);
         let Output { text, truncated, omitted_chars, omitted_lines, evicted_lines, missing_before, .. } = output;
@@ -224,9 +237,9 @@ fn rest(id: CommandId, from_line: u64, until_line: u64) -> Value {
     })
 }
 
-fn selected(session: &dyn Terminal, id: CommandId, selection: &Selection, room: Room) -> Result<Selected> {
+fn selected(session: &dyn Terminal, id: CommandId, selection: &Selection, room: Room) -> Result<SelectedReply> {
     let unknown = || Error::invalid("command_id", format!("{id} is no command of this session, or is forgotten"));
-    let command = Listed::of(&session.command(id).ok_or_else(unknown)?, &session.redactor());
+    let command = CommandEntry::of(&session.command(id).ok_or_else(unknown)?, &session.redactor());
     let output = session.kept_lines_of(id).unwrap_or_default();
     let evicted = output.evicted_lines;
     let lines: Vec<&str> = if output.text.is_empty() { Vec::new() } else { output.text.split('\n').collect() };
@@ -235,7 +248,7 @@ fn selected(session: &dyn Terminal, id: CommandId, selection: &Selection, room: 
     let is_gapped = |pair: &[(u64, &str)]| pair[0].0 + 1 != pair[1].0;
     let has_gaps = chosen.windows(2).any(is_gapped) || selection.pattern.is_some();
     let shown = if has_gaps { Shown::newest(&chosen, id, room) } else { Shown::ends(&chosen, id, room) };
-    Ok(Selected {
+    Ok(SelectedReply {
         command,
         total_lines: evicted + lines.len() as u64,
         selected_lines,

@@ -1,4 +1,4 @@
-//! `create`: a new session.
+//! `create`: starts a session.
 
 use std::path::{Path, PathBuf};
 
@@ -6,70 +6,97 @@ use kpty_emulator::{MAX_COLS, MAX_ROWS, Size};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::owner::owner;
+use super::owner::{AGENT_ID, CLAUDE_SESSION, LABEL, OWNER_AGENT_ID, OWNER_ROLE, OWNER_SESSION_ID, owner};
 use crate::error::{Error, Result};
-use crate::registry::{Registry, check_text};
+use crate::registry::check_text;
 use crate::terminal::local::{Integration, NewSession};
 use crate::tools::Tools;
+use crate::tools::handler::{Content, Handler, Outcome, begin};
 use crate::tools::params::{Params, wrong_type};
+use crate::tools::spec::{Action, Choice, Effect, Param, Preset, Recorded};
 use kpty_guard::Redactor;
 
-pub(in crate::tools) const PARAMS: &[&str] = &[
-    "shell",
-    "args",
-    "cwd",
-    "cols",
-    "rows",
-    "env",
-    "label",
-    "owner_agent_id",
-    "agent_id",
-    "owner_session_id",
-    "owner_role",
-    "claude_code_session_id",
-    "cli_type",
-    "integration",
-    "pager",
-];
+pub(in crate::tools) static ACTION: Action = Action {
+    name: "create",
+    aliases: &[],
+    summary: "Start a session",
+    notes: "Returns session_id.",
+    example: r#"{"action":"create","cwd":"/tmp","label":"build"}"#,
+    params: &[
+        SHELL,
+        ARGS,
+        CWD,
+        COLS,
+        ROWS,
+        ENV,
+        LABEL,
+        OWNER_AGENT_ID,
+        AGENT_ID,
+        OWNER_SESSION_ID,
+        OWNER_ROLE.param,
+        CLAUDE_SESSION,
+        CLI_TYPE,
+        INTEGRATION.param,
+        PAGER,
+    ],
+    effect: Effect::Change,
+    on_page: true,
+    forwarded: false,
+    shows_screen: false,
+    begin: begin::<Create>,
+};
 
 const INTEGRATIONS: [(&str, Integration); 2] = [("auto", Integration::Auto), ("off", Integration::Off)];
-/// The kind of program that a session is where nobody says.
-const CLI_TYPE: &str = "shell";
 
-pub(in crate::tools) struct Request {
+const SHELL: Param = Param::text("shell", "the program; the server's default shell if not given");
+const ARGS: Param = Param::list("args", "arguments of the program");
+const CWD: Param = Param::text("cwd", "directory to start in; must exist");
+pub(in crate::tools) const COLS: Param =
+    Param::integer("cols", "columns").or_setting(|config| config.size.cols() as u64).cap(MAX_COLS as u64);
+pub(in crate::tools) const ROWS: Param =
+    Param::integer("rows", "rows").or_setting(|config| config.size.rows() as u64).cap(MAX_ROWS as u64);
+const ENV: Param = Param::object("env", "variables to set").recorded(Recorded::Omitted);
+const CLI_TYPE: Param = Param { preset: Preset::Word("shell"), ..Param::text("cli_type", "kind of program") };
+const INTEGRATION: Choice<Integration> =
+    Param::text("integration", "auto, or off to leave the shell as it is").one_of(&INTEGRATIONS).or("auto");
+const PAGER: Param = Param::flag("pager", false, "true leaves PAGER and the like as they are");
+
+struct Create {
     new: NewSession,
     cli_type: String,
 }
 
 #[derive(Serialize)]
-pub(in crate::tools) struct Answer {
+struct CreateReply {
     session_id: String,
     shell: String,
     cwd: String,
     cols: u16,
     rows: u16,
     pid: u32,
-    /// The shell marks what it does.
+    /// Whether the shell marks its prompts and commands.
     integration: &'static str,
 }
 
-impl Request {
-    pub(in crate::tools) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+impl Handler for Create {
+    type Context = Tools;
+
+    fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         let (config, redactor) = (&tools.config, &tools.redactor);
-        let shell = params.text("shell")?.unwrap_or(&config.shell).to_owned();
-        let cwd = folder(params.text("cwd")?, &config.project_root, &shell)?;
-        let cli_type = params.text("cli_type")?.unwrap_or(CLI_TYPE);
-        check_text("cli_type", cli_type)?;
+        let shell = params.text(&SHELL)?.unwrap_or(&config.shell).to_owned();
+        let cwd = folder(params.text(&CWD)?, &config.project_root, &shell)?;
+        let cli_type = params.word(&CLI_TYPE)?;
+        check_text(CLI_TYPE.name, cli_type)?;
         let env = environment(params)?;
         // The label may repeat what only this session knows.
         let knowing = redactor.with_variables(env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         let new = NewSession {
-            args: params.strings("args")?.unwrap_or_default(),
-            size: size(params, config.size)?,
+            args: params.strings(&ARGS)?.unwrap_or_default(),
+            size: size(params)?,
             env,
-            pager: params.flag("pager", false)?,
+            pager: params.flag(&PAGER)?,
             owner: owner(params, &knowing)?,
-            integration: params.choice("integration", &INTEGRATIONS)?.unwrap_or_default(),
+            integration: params.chosen(&INTEGRATION)?,
             inherited: config.inherited.clone(),
             ring_bytes: config.ring_bytes,
             redactor: Redactor::clone(redactor),
@@ -80,20 +107,18 @@ impl Request {
         Ok(Self { new, cli_type: cli_type.to_owned() })
     }
 
-    pub(in crate::tools) async fn run(self, registry: &Registry) -> Result<Answer> {
+    async fn run(self, tools: &Tools) -> Outcome {
         let Self { new, cli_type } = self;
         let (shell, cwd, size) = (new.shell.clone(), new.cwd.display().to_string(), new.size);
-        let session = registry.create(new, cli_type).await?;
-        let integration = if session.is_integrated() { "on" } else { "off" };
-        let session_id = session.id().to_string();
-        Ok(Answer {
-            session_id,
+        let session = tools.registry.create(new, cli_type).await?;
+        Content::of(&CreateReply {
+            session_id: session.id().to_string(),
             shell,
             cwd,
             cols: size.cols(),
             rows: size.rows(),
             pid: session.info().pid,
-            integration,
+            integration: if session.is_integrated() { "on" } else { "off" },
         })
     }
 }
@@ -110,18 +135,18 @@ fn folder(given: Option<&str>, root: &Path, shell: &str) -> Result<PathBuf> {
     Err(Error::Spawn { shell: shell.to_owned(), cwd, problem })
 }
 
-/// Zero is what callers send who do not care.
-fn size(params: &mut Params<'_>, default: Size) -> Result<Size> {
-    let cols = params.capped("cols", u64::from(MAX_COLS))?.filter(|&cols| cols > 0);
-    let rows = params.capped("rows", u64::from(MAX_ROWS))?.filter(|&rows| rows > 0);
-    let size =
-        Size::new(cols.map_or(default.cols(), |cols| cols as u16), rows.map_or(default.rows(), |rows| rows as u16));
-    Ok(size?)
+/// Callers that have no wish send zero.
+fn size(params: &mut Params<'_>) -> Result<Size> {
+    let mut length = |param| -> Result<u16> {
+        let given = params.number(param)?.filter(|&length| length > 0);
+        Ok(given.unwrap_or_else(|| params.preset(param)) as u16)
+    };
+    Ok(Size::new(length(&COLS)?, length(&ROWS)?)?)
 }
 
 fn environment(params: &Params<'_>) -> Result<Vec<(String, String)>> {
     let mut env = Vec::new();
-    for (name, value) in params.object("env")?.unwrap_or_default() {
+    for (name, value) in params.object(&ENV)?.unwrap_or_default() {
         let value = match value {
             Value::Null => continue,
             Value::String(value) => value,
@@ -130,7 +155,7 @@ fn environment(params: &Params<'_>) -> Result<Vec<(String, String)>> {
             other => return Err(wrong_type(&format!("env.{name}"), "a string", &other)),
         };
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-            return Err(Error::invalid("env", format!("{name:?} cannot be a variable with this value")));
+            return Err(Error::invalid(ENV.name, format!("{name:?} cannot be a variable with this value")));
         }
         env.push((name, value));
     }

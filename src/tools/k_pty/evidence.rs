@@ -1,37 +1,49 @@
 //! `evidence`: what was run and what came of it, as one JSON that a leader can attach to a message.
 //!
 //! One command gives a transcript. Words about an intervention, several commands, or something attached give a pack of
-//! transcripts. Secrets are masked; who ran a command is told as it was recorded, which is a claim.
+//! transcripts. Secrets are masked; who ran a command is what was recorded, which is a claim.
 
 use std::time::SystemTime;
 
 use kpty_emulator::{Mode, Request as Read};
 use serde_json::{Map, Value, json};
 
-use super::commands::MAX_CHARS;
-use super::talk::{MAX_CHARS_CAP, millis};
+use super::commands::{COMMAND_ID, MAX_CHARS};
+use super::talk::millis;
+use super::{SESSION_ID, Target};
 use crate::error::{Error, Result};
 use crate::ids::CommandId;
 use crate::model::{SessionRecord, iso_time};
 use crate::registry::Located;
 use crate::terminal::local::Session;
-use crate::tools::envelope::Outcome;
+use crate::tools::Tools;
+use crate::tools::handler::{Handler, Outcome, begin};
 use crate::tools::params::{Params, wrong_type};
-use crate::tools::{Caller, Target, Tools, session_id};
+use crate::tools::spec::{Action, Effect, Param};
 use crate::traffic::new_id;
 use kpty_guard::Redactor;
 
-pub(in crate::tools) const PARAMS: &[&str] = &[
-    "session_id",
-    "command_id",
-    "command_ids",
-    "screen",
-    "max_chars",
-    "intervention_type",
-    "action_taken",
-    "result",
-    "attach",
-];
+pub(in crate::tools) static ACTION: Action = Action {
+    name: "evidence",
+    aliases: &[],
+    summary: "A transcript to attach to a message",
+    notes: "Of the last command unless others are named. With intervention_type, action_taken, result or attach \
+            ([{type,…}]): a pack with evidence[].",
+    example: r#"{"action":"evidence","session_id":"pty_0123abcd","command_id":"cmd_1"}"#,
+    params: &[SESSION_ID, COMMAND_ID, COMMAND_IDS, SCREEN, MAX_CHARS, INTERVENTION, ACTION_TAKEN, RESULT, ATTACH],
+    effect: Effect::Read,
+    on_page: false,
+    forwarded: false,
+    shows_screen: false,
+    begin: begin::<Evidence>,
+};
+
+const COMMAND_IDS: Param = Param::list("command_ids", "several commands");
+const SCREEN: Param = Param::flag("screen", true, "with what the screen shows now; on unless false");
+const INTERVENTION: Param = Param::text("intervention_type", "why somebody stepped in, such as stuck_worker_recovery");
+const ACTION_TAKEN: Param = Param::text("action_taken", "what was done");
+const RESULT: Param = Param::text("result", "what came of it");
+const ATTACH: Param = Param::any("attach", "a list of other evidence, objects with a type, such as a screenshot");
 
 /// Commands in one pack.
 const MAX_COMMANDS: usize = 50;
@@ -41,10 +53,9 @@ const MAX_ATTACHED_BYTES: usize = 64 << 10;
 /// Characters of each word about an intervention.
 const WORD_CHARS: usize = 4_000;
 
-pub(in crate::tools) struct Request<'a> {
-    tools: &'a Tools,
+struct Evidence {
     session: Target,
-    /// What is told of the session, and whose it is.
+    /// The session's own fields, and its owner.
     facts: Value,
     owner: Option<String>,
     commands: Vec<CommandId>,
@@ -58,57 +69,47 @@ pub(in crate::tools) struct Request<'a> {
     collected_by: Option<String>,
 }
 
-impl<'a> Request<'a> {
-    pub(in crate::tools) fn read(params: &mut Params<'_>, tools: &'a Tools, caller: &Caller) -> Result<Self> {
-        let id = session_id(params)?;
-        let session = tools.target_named(&id)?;
-        let (facts, owner) = match tools.registry.locate(&id)? {
-            Located::Local(session) => (session_fields(&session), session.with_owner(|owner| owner.agent_id.clone())),
-            Located::Desktop(record) => (desktop_fields(&record), record.owner_agent_id),
+impl Handler for Evidence {
+    type Context = Tools;
+
+    fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+        let located = tools.located(params)?;
+        let (facts, owner) = match &located {
+            Located::Local(session) => (session_fields(session), session.with_owner(|owner| owner.agent_id.clone())),
+            Located::Desktop(record) => (desktop_fields(record), record.owner_agent_id.clone()),
         };
-        let listed = params.strings("command_ids")?;
+        let session = tools.target_of(located);
+        let listed = params.strings(&COMMAND_IDS)?;
         let is_list = listed.is_some();
         let mut commands = match listed {
             None => Vec::new(),
             Some(ids) => ids.iter().map(|id| named(id)).collect::<Result<Vec<_>>>()?,
         };
-        commands.extend(params.command_id("command_id")?);
+        commands.extend(params.command_id(&COMMAND_ID)?);
         commands.dedup();
         if commands.len() > MAX_COMMANDS {
-            return Err(Error::invalid("command_ids", format!("has more than {MAX_COMMANDS} commands")));
+            return Err(Error::invalid(COMMAND_IDS.name, format!("has more than {MAX_COMMANDS} commands")));
         }
         if commands.is_empty() {
             commands.extend(session.commands().last().map(|command| command.id));
         }
         let redactor = session.redactor();
-        let word = |name| -> Result<Option<String>> {
-            let text = params.text(name)?.map(|text| redactor.redact(text).into_owned());
+        let word = |param| -> Result<Option<String>> {
+            let text = params.text(param)?.map(|text| redactor.redact(text).into_owned());
             Ok(text.map(|text| text.chars().take(WORD_CHARS).collect()))
         };
-        let words = [word("intervention_type")?, word("action_taken")?, word("result")?];
+        let words = [word(&INTERVENTION)?, word(&ACTION_TAKEN)?, word(&RESULT)?];
         let attached = attached(params)?.into_iter().map(|item| masked(item, &redactor)).collect();
-        let wants_screen = params.flag("screen", true)? && tools.may_read_screens().is_ok();
-        let max_chars = params.count("max_chars", MAX_CHARS, MAX_CHARS_CAP)?;
-        let collected_by = caller.identity(params.arguments(), tools.config.identity.agent_id.as_deref());
-        Ok(Self {
-            tools,
-            session,
-            facts,
-            owner,
-            commands,
-            wants_screen,
-            max_chars,
-            words,
-            attached,
-            is_list,
-            collected_by,
-        })
+        let wants_screen = params.flag(&SCREEN)? && tools.may_read_screens().is_ok();
+        let max_chars = params.count(&MAX_CHARS)?;
+        let collected_by = params.caller().identity(params.arguments(), tools.config.identity.agent_id.as_deref());
+        Ok(Self { session, facts, owner, commands, wants_screen, max_chars, words, attached, is_list, collected_by })
     }
 
-    pub(in crate::tools) async fn run(self) -> Outcome {
+    async fn run(self, tools: &Tools) -> Outcome {
         let now = iso_time(SystemTime::now());
         let evidence_id = format!("ev_{}", new_id(SystemTime::now()).trim_start_matches("pty_"));
-        let actors = self.actors().await;
+        let actors = self.actors(tools).await;
         let mut transcripts = Vec::new();
         for (id, actor) in self.commands.iter().zip(actors) {
             transcripts.push(self.transcript(*id, actor, &now)?);
@@ -142,12 +143,14 @@ impl<'a> Request<'a> {
         pack.insert("evidence_id".to_owned(), json!(evidence_id));
         pack.insert("collected_by".to_owned(), json!(self.collected_by));
         pack.insert("session".to_owned(), self.facts);
-        Ok(pack)
+        Ok(pack.into())
     }
+}
 
-    /// Who ran each command, as it was recorded; else whose the session is.
-    async fn actors(&self) -> Vec<Option<String>> {
-        let traffic = self.tools.traffic.clone();
+impl Evidence {
+    /// Who ran each command, as it was recorded; otherwise the session's owner.
+    async fn actors(&self, tools: &Tools) -> Vec<Option<String>> {
+        let traffic = tools.traffic.clone();
         let session = self.session.id().to_string();
         let commands: Vec<String> = self.commands.iter().map(ToString::to_string).collect();
         let count = commands.len();
@@ -156,13 +159,14 @@ impl<'a> Request<'a> {
             let who = |command: &String| record.as_ref()?.who_ran(&session, command).ok().flatten();
             commands.iter().map(who).collect::<Vec<_>>()
         });
-        // A record that cannot be read tells of nobody.
+        // A record that cannot be read names nobody.
         let recorded = looked.await.unwrap_or_else(|_| vec![None; count]);
         recorded.into_iter().map(|actor| actor.or_else(|| self.owner.clone())).collect()
     }
 
     fn transcript(&self, id: CommandId, actor: Option<String>, now: &str) -> Result<Map<String, Value>> {
-        let unknown = || Error::invalid("command_id", format!("{id} is no command of this session, or is forgotten"));
+        let unknown =
+            || Error::invalid(COMMAND_ID.name, format!("{id} is no command of this session, or is forgotten"));
         let command = self.session.command(id).ok_or_else(unknown)?;
         let output = self.session.output_of(id, self.max_chars).unwrap_or_default();
         let end = command.end.as_ref();
@@ -204,24 +208,24 @@ impl<'a> Request<'a> {
 }
 
 fn named(id: &str) -> Result<CommandId> {
-    let problem = || Error::invalid("command_ids", "must be ids of commands, such as cmd_1");
+    let problem = || Error::invalid(COMMAND_IDS.name, "must be ids of commands, such as cmd_1");
     id.trim().parse().map_err(|()| problem())
 }
 
 /// What the caller adds of its own: screenshots, for example. Each says its type.
 fn attached(params: &Params<'_>) -> Result<Vec<Value>> {
-    let Some(value) = params.value("attach") else { return Ok(Vec::new()) };
+    let Some(value) = params.value(&ATTACH) else { return Ok(Vec::new()) };
     let inner = value.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
     let Value::Array(list) = inner.as_ref().unwrap_or(value) else {
-        return Err(wrong_type("attach", "a list of objects", value));
+        return Err(wrong_type(ATTACH.name, "a list of objects", value));
     };
     let has_type = |item: &Value| item.get("type").is_some_and(Value::is_string);
     if !list.iter().all(has_type) {
-        return Err(Error::invalid("attach", "must be a list of objects with a type"));
+        return Err(Error::invalid(ATTACH.name, "must be a list of objects with a type"));
     }
     if list.len() > MAX_ATTACHED || json!(list).to_string().len() > MAX_ATTACHED_BYTES {
         let bounds = format!("is more than {MAX_ATTACHED} things or {MAX_ATTACHED_BYTES} bytes");
-        return Err(Error::invalid("attach", bounds));
+        return Err(Error::invalid(ATTACH.name, bounds));
     }
     Ok(list.clone())
 }

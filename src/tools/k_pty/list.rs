@@ -1,4 +1,4 @@
-//! `list`: all sessions, the dead ones of the last minutes and those of desktop apps too.
+//! `list`: all sessions, including those that ended in the last minutes and those of desktop apps.
 
 use std::collections::HashSet;
 
@@ -10,10 +10,41 @@ use crate::registry::Registry;
 use crate::terminal::local::Session;
 use crate::tools::Tools;
 use crate::tools::envelope::ExitFields;
+use crate::tools::handler::{Content, Handler, Outcome, begin};
+use crate::tools::params::Params;
+use crate::tools::spec::{Action, Effect};
+
+pub(in crate::tools) static ACTION: Action = Action {
+    name: "list",
+    aliases: &[],
+    summary: "All sessions",
+    notes: "Dead ones stay listed for a while with is_alive:false and their exit_code or signal.",
+    example: r#"{"action":"list"}"#,
+    params: &[],
+    effect: Effect::Read,
+    on_page: true,
+    forwarded: false,
+    shows_screen: false,
+    begin: begin::<List>,
+};
+
+struct List;
+
+impl Handler for List {
+    type Context = Tools;
+
+    fn read(_: &mut Params<'_>, _: &Tools) -> Result<Self> {
+        Ok(Self)
+    }
+
+    async fn run(self, tools: &Tools) -> Outcome {
+        Content::of(&list(tools).await?)
+    }
+}
 
 #[derive(Serialize)]
-pub(in crate::tools) struct Answer {
-    sessions: Vec<Entry>,
+struct ListReply {
+    sessions: Vec<ListEntry>,
     count: usize,
     by_source: BySource,
 }
@@ -27,23 +58,23 @@ struct BySource {
 /// A session of either source.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Entry {
-    Local(Box<Listed>),
-    Desktop(Box<Desktop>),
+enum ListEntry {
+    Local(Box<LocalEntry>),
+    Desktop(Box<DesktopEntry>),
 }
 
 #[derive(Serialize)]
-struct Desktop {
+struct DesktopEntry {
     #[serde(flatten)]
     record: SessionRecord,
     is_leader: bool,
-    /// Its desktop has not been heard of for a while.
+    /// Its desktop sent no heartbeat for a while.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     stale: bool,
 }
 
 #[derive(Serialize)]
-struct Listed {
+struct LocalEntry {
     session_id: String,
     shell: String,
     cwd: String,
@@ -65,14 +96,14 @@ struct Listed {
     is_leader: bool,
     #[serde(flatten)]
     exit: ExitFields,
-    /// The program that has the terminal.
+    /// The foreground process.
     foreground: Option<String>,
     running_command: Option<String>,
     command_id: Option<String>,
 }
 
-/// Looks at every session; the process table is read for each, so not on a thread that others wait for.
-pub(in crate::tools) async fn list(tools: &Tools) -> Result<Answer> {
+/// Reads the state of every session. The process table is read for each, which blocks its thread.
+async fn list(tools: &Tools) -> Result<ListReply> {
     let registry = &tools.registry;
     let table = registry.clone();
     let leading = tools.leading().await;
@@ -81,24 +112,28 @@ pub(in crate::tools) async fn list(tools: &Tools) -> Result<Answer> {
     let local = tokio::task::spawn_blocking(look).await.map_err(|error| Error::NotAvailable(error.to_string()))?;
     let desktop = registry.desktop_sessions();
     let by_source = BySource { local: local.len(), desktop: desktop.len() };
-    let mut sessions: Vec<_> = local.into_iter().map(|listed| Entry::Local(Box::new(listed))).collect();
+    let mut sessions: Vec<_> = local.into_iter().map(|listed| ListEntry::Local(Box::new(listed))).collect();
     for found in desktop {
         let is_leader = leads(&leading, found.record.owner_agent_id.as_ref());
-        sessions.push(Entry::Desktop(Box::new(Desktop { record: found.record, is_leader, stale: found.is_stale })));
+        sessions.push(ListEntry::Desktop(Box::new(DesktopEntry {
+            record: found.record,
+            is_leader,
+            stale: found.is_stale,
+        })));
     }
-    Ok(Answer { count: sessions.len(), sessions, by_source })
+    Ok(ListReply { count: sessions.len(), sessions, by_source })
 }
 
 fn leads(leading: &HashSet<String>, agent_id: Option<&String>) -> bool {
     agent_id.is_some_and(|agent_id| leading.contains(agent_id))
 }
 
-fn listed(registry: &Registry, session: &Session, leading: &HashSet<String>) -> Listed {
+fn listed(registry: &Registry, session: &Session, leading: &HashSet<String>) -> LocalEntry {
     let info = session.info();
     let foreground = session.foreground().filter(|_| info.exit.is_none());
     let redactor = session.redactor();
     let (command_id, running_command) = info.running.unzip();
-    Listed {
+    LocalEntry {
         session_id: info.id.to_string(),
         shell: info.shell,
         cwd: redactor.redact(&info.cwd.display().to_string()).into_owned(),

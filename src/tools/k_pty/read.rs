@@ -5,22 +5,40 @@ use std::time::Duration;
 use kpty_emulator::{Mode, Request as ScreenRead};
 use serde::Serialize;
 
+use super::{SESSION_ID, Target};
 use crate::error::Result;
+use crate::tools::Tools;
+use crate::tools::handler::{Content, Handler, Outcome, begin};
 use crate::tools::params::Params;
-use crate::tools::{Target, Tools};
+use crate::tools::spec::{Action, Choice, Effect, Param};
 
-pub(in crate::tools) const PARAMS: &[&str] = &["session_id", "max_bytes", "timeout_ms", "mode"];
-
-const MAX_BYTES: usize = 4_096;
-const TIMEOUT: Duration = Duration::from_secs(5);
-const LONGEST_TIMEOUT: Duration = Duration::from_secs(45);
-/// Lines of a rendered tail.
-const TAIL_LINES: usize = 40;
+pub(in crate::tools) static ACTION: Action = Action {
+    name: "read",
+    aliases: &[],
+    summary: "The newest raw output",
+    notes: "timeout_ms counts only while there is none.",
+    example: r#"{"action":"read","session_id":"pty_0123abcd","mode":"tail"}"#,
+    params: &[SESSION_ID, MAX_BYTES, TIMEOUT, MODE.param],
+    effect: Effect::Wait,
+    on_page: false,
+    forwarded: true,
+    shows_screen: true,
+    begin: begin::<Read>,
+};
 
 const MODES: [(&str, Option<Mode>); 3] =
     [("raw", None), ("viewport", Some(Mode::Viewport)), ("tail", Some(Mode::Tail))];
 
-pub(in crate::tools) struct Request {
+const MAX_BYTES: Param = Param::integer("max_bytes", "bytes of raw output")
+    .or_setting(|config| config.ring_bytes.min(4_096) as u64)
+    .cap_setting(|config| config.ring_bytes as u64);
+const TIMEOUT: Param =
+    Param::timeout("timeout_ms", super::TIMEOUT_DOC).or_time(Duration::from_secs(5)).cap_time(Duration::from_secs(45));
+const MODE: Choice<Option<Mode>> = Param::text("mode", "").one_of(&MODES).or("raw");
+/// Lines of a rendered tail.
+const TAIL_LINES: usize = 40;
+
+struct Read {
     session: Target,
     max_bytes: usize,
     timeout: Duration,
@@ -29,26 +47,26 @@ pub(in crate::tools) struct Request {
 }
 
 #[derive(Serialize)]
-pub(in crate::tools) struct Answer {
+struct ReadReply {
     output: String,
     bytes_read: usize,
     session_alive: bool,
 }
 
-impl Request {
-    pub(in crate::tools) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+impl Handler for Read {
+    type Context = Tools;
+
+    fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         let session = tools.target(params)?;
-        let rendered = params.choice("mode", &MODES)?.flatten();
+        let rendered = params.chosen(&MODE)?;
         if rendered.is_some() {
             tools.may_read_screens()?;
         }
-        let ring = tools.config.ring_bytes;
-        let max_bytes = params.count("max_bytes", MAX_BYTES.min(ring), ring)?;
-        let timeout = params.millis("timeout_ms", TIMEOUT, LONGEST_TIMEOUT)?;
-        Ok(Self { session, max_bytes, timeout, rendered })
+        let max_bytes = params.count(&MAX_BYTES)?;
+        Ok(Self { session, max_bytes, timeout: params.time(&TIMEOUT)?, rendered })
     }
 
-    pub(in crate::tools) async fn run(self) -> Result<Answer> {
+    async fn run(self, _: &Tools) -> Outcome {
         let output = match self.rendered {
             None => self.session.read_raw(self.max_bytes, self.timeout).await?,
             Some(mode) => {
@@ -57,6 +75,6 @@ impl Request {
                 self.session.view_within(&request, self.timeout).await?.answer.text
             }
         };
-        Ok(Answer { bytes_read: output.len(), output, session_alive: self.session.exit().is_none() })
+        Content::of(&ReadReply { bytes_read: output.len(), output, session_alive: self.session.exit().is_none() })
     }
 }

@@ -10,14 +10,35 @@ use kpty_emulator::{EngineKind, Mode, Request as ScreenRead};
 use serde::Serialize;
 use serde_json::json;
 
+use super::SESSION_ID;
 use crate::error::{Error, Result};
 use crate::recording::fixture::{Fixture, trimmed};
 use crate::recording::{DEFAULT_MAX_BYTES, End, MAX_BYTES_CAP, Options, Status, make_folder, paint};
 use crate::terminal::local::{Session, WholeOutput};
 use crate::tools::Tools;
+use crate::tools::handler::{Content, Handler, Outcome, begin};
 use crate::tools::params::Params;
+use crate::tools::spec::{Action, Choice, Effect, Param};
 
-pub(in crate::tools) const PARAMS: &[&str] = &["session_id", "op", "name", "raw", "input", "max_bytes"];
+pub(in crate::tools) static ACTION: Action = Action {
+    name: "record",
+    aliases: &[],
+    summary: "Record a session as an asciicast in the server's folder",
+    notes: "save_fixture saves a folder for kpty replay --check.",
+    example: r#"{"action":"record","session_id":"pty_0123abcd","op":"start"}"#,
+    params: &[SESSION_ID, OP.param, NAME, RAW, INPUT, MAX_BYTES],
+    effect: Effect::Change,
+    on_page: false,
+    forwarded: false,
+    shows_screen: false,
+    begin: begin::<Record>,
+};
+
+const OP: Choice<Op> = Param::text("op", "").one_of(&OPS).required();
+const NAME: Param = Param::text("name", "name of the file or folder");
+const RAW: Param = Param::flag("raw", false, "secrets stay");
+const INPUT: Param = Param::flag("input", false, "what is typed, too");
+const MAX_BYTES: Param = Param::integer("max_bytes", "bytes of the file").or(DEFAULT_MAX_BYTES).cap(MAX_BYTES_CAP);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Op {
@@ -35,7 +56,7 @@ const OPS: [(&str, Op); 5] = [
     ("fixture", Op::SaveFixture),
 ];
 
-pub(in crate::tools) struct Request {
+struct Record {
     session: Session,
     op: Op,
     name: Option<String>,
@@ -46,7 +67,7 @@ pub(in crate::tools) struct Request {
 }
 
 #[derive(Debug, Default, Serialize)]
-pub(in crate::tools) struct Answer {
+struct RecordReply {
     recording: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
@@ -56,7 +77,7 @@ pub(in crate::tools) struct Answer {
     ended_by: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     redacted: Option<bool>,
-    /// Where a fixture comes from: everything that was said, the recording, or only the screen.
+    /// Where a fixture comes from: the whole output, the recording, or only the screen.
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<&'static str>,
     /// The fixture shows what the session shows now.
@@ -66,7 +87,7 @@ pub(in crate::tools) struct Answer {
     note: Option<String>,
 }
 
-impl Answer {
+impl RecordReply {
     fn of(status: Status) -> Self {
         let note = match &status.ended {
             Some(End::Disk(problem)) => Some(problem.clone()),
@@ -83,45 +104,50 @@ impl Answer {
     }
 }
 
-impl Request {
-    pub(in crate::tools) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+impl Handler for Record {
+    type Context = Tools;
+
+    fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         // What is written can be read again.
         tools.may_read_screens()?;
         let session = tools.session(params)?;
-        let op = params.choice("op", &OPS)?.ok_or(Error::MissingParam("op"))?;
+        let op = params.chosen(&OP)?;
         Ok(Self {
             session,
             op,
-            name: params.text("name")?.map(str::to_owned),
-            raw: params.flag("raw", false)?,
-            input: params.flag("input", false)?,
-            max_bytes: params.capped("max_bytes", MAX_BYTES_CAP)?.unwrap_or(DEFAULT_MAX_BYTES),
+            name: params.text(&NAME)?.map(str::to_owned),
+            raw: params.flag(&RAW)?,
+            input: params.flag(&INPUT)?,
+            max_bytes: params.count(&MAX_BYTES)? as u64,
             tools: tools.clone(),
         })
     }
 
-    pub(in crate::tools) async fn run(self) -> Result<Answer> {
-        // Files may take their time: not where sessions are driven.
+    async fn run(self, _: &Tools) -> Outcome {
+        // Writing files blocks its thread.
         let done = tokio::task::spawn_blocking(move || match self.op {
             Op::Start => self.start(),
             Op::Stop => self.stop(),
-            Op::Status => Ok(self.tools.shelf().status(self.session.id()).map(Answer::of).unwrap_or_default()),
+            Op::Status => Ok(self.tools.shelf().status(self.session.id()).map(RecordReply::of).unwrap_or_default()),
             Op::SaveFixture => self.save_fixture(),
         });
-        done.await.unwrap_or_else(|error| Err(Error::Server(format!("the recording failed: {error}"))))
+        let done = done.await.unwrap_or_else(|error| Err(Error::Server(format!("the recording failed: {error}"))));
+        Content::of(&done?)
     }
+}
 
+impl Record {
     /// The name that was given, or one of the session and the time.
     fn name(&self) -> String {
         let millis = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         self.name.clone().unwrap_or_else(|| format!("{}-{millis}", self.session.id()))
     }
 
-    fn start(&self) -> Result<Answer> {
+    fn start(&self) -> Result<RecordReply> {
         let shelf = self.tools.shelf();
         let id = self.session.id();
         if shelf.status(id).is_some_and(|status| status.ended.is_none()) {
-            return Err(Error::invalid("op", "the session is being recorded already; stop that first"));
+            return Err(Error::invalid(OP.param.name, "the session is being recorded already; stop that first"));
         }
         shelf.check_room()?;
         let recorder = self.session.record(Options {
@@ -133,17 +159,17 @@ impl Request {
         })?;
         let status = recorder.status();
         shelf.keep(id.clone(), recorder);
-        Ok(Answer { redacted: Some(!self.raw), ..Answer::of(status) })
+        Ok(RecordReply { redacted: Some(!self.raw), ..RecordReply::of(status) })
     }
 
-    fn stop(&self) -> Result<Answer> {
+    fn stop(&self) -> Result<RecordReply> {
         let recorder = self.tools.shelf().take(self.session.id());
-        let recorder = recorder.ok_or_else(|| Error::invalid("op", "the session is not being recorded"))?;
-        Ok(Answer::of(recorder.join()))
+        let recorder = recorder.ok_or_else(|| Error::invalid(OP.param.name, "the session is not being recorded"))?;
+        Ok(RecordReply::of(recorder.join()))
     }
 
     /// A folder that `kpty replay --check` understands.
-    fn save_fixture(&self) -> Result<Answer> {
+    fn save_fixture(&self) -> Result<RecordReply> {
         let shelf = self.tools.shelf();
         let name = self.name();
         let folder = shelf.place(&name, "")?;
@@ -177,14 +203,14 @@ impl Request {
             let live = trimmed(self.session.read(&live).lines());
             same_as_live = fixture.views(EngineKind::Alacritty).first().is_some_and(|(_, lines)| *lines == live);
         }
-        Ok(Answer {
+        Ok(RecordReply {
             recording: shelf.status(self.session.id()).is_some_and(|status| status.ended.is_none()),
             file: Some(folder.display().to_string()),
             redacted: Some(!self.raw),
             source: Some(source),
             same_as_live: Some(same_as_live),
             note: note.map(str::to_owned),
-            ..Answer::default()
+            ..RecordReply::default()
         })
     }
 

@@ -2,39 +2,54 @@
 
 use serde::Serialize;
 
-use super::owner::query;
+use super::owner::{KEYS, query};
 use crate::error::{Error, Result};
 use crate::model::{SessionQuery, SessionRecord};
 use crate::registry::Registry;
 use crate::tools::Tools;
+use crate::tools::handler::{Content, Handler, Outcome, begin};
 use crate::tools::params::Params;
+use crate::tools::spec::{Action, Effect};
 
-pub(in crate::tools) const PARAMS: &[&str] =
-    &["agent_id", "owner_agent_id", "owner_session_id", "label", "claude_code_session_id", "cwd", "last_command"];
+pub(in crate::tools) static ACTION: Action = Action {
+    name: "resolve",
+    aliases: &[],
+    summary: "Find your session again, by any of its keys",
+    notes: "One live session, or NOT_FOUND, or AMBIGUOUS with matches.",
+    example: r#"{"action":"resolve","agent_id":"worker-1"}"#,
+    params: &KEYS,
+    effect: Effect::Read,
+    on_page: false,
+    forwarded: false,
+    shows_screen: false,
+    begin: begin::<Resolve>,
+};
 
-pub(in crate::tools) struct Request {
+struct Resolve {
     query: SessionQuery,
 }
 
 #[derive(Serialize)]
-pub(in crate::tools) struct Answer {
+struct ResolveReply {
     session_id: String,
     session: SessionRecord,
 }
 
-impl Request {
-    pub(in crate::tools) fn read(params: &Params<'_>, tools: &Tools) -> Result<Self> {
+impl Handler for Resolve {
+    type Context = Tools;
+
+    fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         Ok(Self { query: query(params, &tools.config.project_root, &tools.redactor)? })
     }
 
-    pub(in crate::tools) async fn run(self, registry: &Registry) -> Result<Answer> {
-        let session = find(registry, self.query).await?;
-        Ok(Answer { session_id: session.session_id.clone(), session })
+    async fn run(self, tools: &Tools) -> Outcome {
+        let session = find(&tools.registry, self.query).await?;
+        Content::of(&ResolveReply { session_id: session.session_id.clone(), session })
     }
 }
 
-/// The one session that is meant. Folders are looked at, so not on a thread that others wait for.
-pub(in crate::tools) async fn find(registry: &Registry, query: SessionQuery) -> Result<SessionRecord> {
+/// The one session that matches. Reads the folders of processes, which blocks its thread.
+pub(super) async fn find(registry: &Registry, query: SessionQuery) -> Result<SessionRecord> {
     let registry = registry.clone();
     let found = tokio::task::spawn_blocking(move || registry.resolve(&query)).await;
     found.map_err(|error| Error::NotAvailable(error.to_string()))?

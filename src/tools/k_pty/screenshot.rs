@@ -9,21 +9,46 @@ use base64::engine::general_purpose::STANDARD;
 use kpty_emulator::{Answer as ScreenAnswer, Emulator, Mode, Request as ScreenRead, Row, Settings, Which};
 use serde::Serialize;
 
+use super::term_read::WHICH;
+use super::{SESSION_ID, Target};
 use crate::error::{Error, Result};
 use crate::picture::{self, Look, MAX_SCALE, Subject, Theme};
 use crate::terminal::local::Session;
+use crate::tools::Tools;
+use crate::tools::handler::{Content, Handler, Outcome, begin};
 use crate::tools::params::Params;
-use crate::tools::{Target, Tools};
+use crate::tools::spec::{Action, Choice, Effect, Param};
 
-pub(in crate::tools) const PARAMS: &[&str] =
-    &["session_id", "format", "theme", "scale", "cursor", "from_line", "until_line", "which"];
+pub(in crate::tools) static ACTION: Action = Action {
+    name: "screenshot",
+    aliases: &[],
+    summary: "A picture of the screen",
+    notes: "With from_line: of lines of the history.",
+    example: r#"{"action":"screenshot","session_id":"pty_0123abcd","format":"png"}"#,
+    params: &[SESSION_ID, FORMAT.param, THEME.param, SCALE, CURSOR, FROM_LINE, UNTIL_LINE, WHICH.param],
+    effect: Effect::Read,
+    on_page: false,
+    forwarded: false,
+    shows_screen: true,
+    begin: begin::<Screenshot>,
+};
 
-/// Lines of history in a picture unless told, and at most.
+const FORMATS: [(&str, Format); 2] = [("png", Format::Png), ("svg", Format::Svg)];
+const THEMES: [(&str, Theme); 2] = [("dark", Theme::Dark), ("light", Theme::Light)];
+
+const FORMAT: Choice<Format> = Param::text("format", "").one_of(&FORMATS).or("png");
+const THEME: Choice<Theme> = Param::text("theme", "").one_of(&THEMES).or("dark");
+const SCALE: Param = Param::integer("scale", "times the size").or(1).cap(MAX_SCALE);
+const CURSOR: Param = Param::flag("cursor", true, "false draws no cursor");
+const FROM_LINE: Param = Param::integer("from_line", super::FROM_LINE_DOC);
+const UNTIL_LINE: Param = Param::integer("until_line", super::UNTIL_LINE_DOC);
+
+/// Lines of history in a picture at most, and where no end is given.
 const LINES: u64 = 200;
-/// Bytes of a picture at most: an answer has to fit what clients read.
-pub(in crate::tools) const MAX_BYTES: usize = 4 << 20;
+/// Bytes of a picture at most: clients refuse larger replies.
+const MAX_BYTES: usize = 4 << 20;
 
-/// Said with pictures of a desktop's session.
+/// The note with pictures of a desktop's session.
 const ONLY_TEXT: &str = "a desktop app tells only text: no colours, no cursor";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,18 +57,14 @@ enum Format {
     Svg,
 }
 
-const FORMATS: [(&str, Format); 2] = [("png", Format::Png), ("svg", Format::Svg)];
-const THEMES: [(&str, Theme); 2] = [("dark", Theme::Dark), ("light", Theme::Light)];
-const WHICH: [(&str, Which); 2] = [("active", Which::Active), ("main", Which::Main)];
-
 /// Whose session it is.
 enum Whose {
     Ours(Session),
-    /// Of a desktop app, which tells only text.
+    /// Of a desktop app, whose bridge returns only text.
     Desktop(Target),
 }
 
-pub(in crate::tools) struct Request {
+struct Screenshot {
     session: Whose,
     format: Format,
     look: Look,
@@ -53,7 +74,7 @@ pub(in crate::tools) struct Request {
 }
 
 #[derive(Serialize)]
-pub(in crate::tools) struct Answer {
+struct ScreenshotReply {
     format: &'static str,
     width: u32,
     height: u32,
@@ -83,45 +104,44 @@ struct Image {
     text: Option<String>,
 }
 
-impl Request {
-    pub(in crate::tools) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+impl Handler for Screenshot {
+    type Context = Tools;
+
+    fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         tools.may_read_screens()?;
         let session = match tools.session(params) {
             Ok(session) => Whose::Ours(session),
             Err(Error::DesktopOnly(_)) => Whose::Desktop(tools.target(params)?),
             Err(error) => return Err(error),
         };
-        let scale = params.capped("scale", MAX_SCALE)?.unwrap_or(1).max(1) as u32;
-        let look = Look { theme: params.choice("theme", &THEMES)?.unwrap_or_default(), scale };
-        let which = params.choice("which", &WHICH)?.unwrap_or_default();
-        let until = params.number("until_line")?;
-        let range = params.number("from_line")?.map(|from| {
+        let scale = params.count(&SCALE)?.max(1) as u32;
+        let look = Look { theme: params.chosen(&THEME)?, scale };
+        let which = params.chosen(&WHICH)?;
+        let until = params.number(&UNTIL_LINE)?;
+        let range = params.number(&FROM_LINE)?.map(|from| {
             let most = from.saturating_add(LINES);
             (from, until.unwrap_or(most).min(most), which)
         });
         if range.is_none() && until.is_some() {
-            return Err(Error::MissingParam("from_line"));
+            return Err(Error::MissingParam(FROM_LINE.name));
         }
-        Ok(Self {
-            session,
-            format: params.choice("format", &FORMATS)?.unwrap_or(Format::Png),
-            look,
-            cursor: params.flag("cursor", true)?,
-            range,
-        })
+        Ok(Self { session, format: params.chosen(&FORMAT)?, look, cursor: params.flag(&CURSOR)?, range })
     }
 
-    pub(in crate::tools) async fn run(self) -> Result<Answer> {
+    async fn run(self, _: &Tools) -> Outcome {
         let told = match &self.session {
             Whose::Ours(_) => None,
             Whose::Desktop(target) => Some(self.plain_view(target).await?),
         };
-        // Drawing takes some milliseconds of a processor: not where sessions are driven.
+        // Drawing takes some milliseconds of a processor, which blocks its thread.
         let drawn = tokio::task::spawn_blocking(move || self.draw(told)).await;
-        drawn.unwrap_or_else(|error| Err(Error::Server(format!("the picture could not be drawn: {error}"))))
+        let failed = |error| Err(Error::Server(format!("the picture could not be drawn: {error}")));
+        Content::of(&drawn.unwrap_or_else(failed)?)
     }
+}
 
-    fn draw(self, told: Option<ScreenAnswer>) -> Result<Answer> {
+impl Screenshot {
+    fn draw(self, told: Option<ScreenAnswer>) -> Result<ScreenshotReply> {
         let begun = Instant::now();
         let Drawn { subject, first_line, next_line } = match (&self.session, told) {
             (_, Some(told)) => self.plain_subject(&told)?,
@@ -143,11 +163,11 @@ impl Request {
         };
         if bytes > MAX_BYTES {
             let problem = format!("the picture has {bytes} bytes, and {MAX_BYTES} fit an answer. Ask for less of it");
-            return Err(Error::invalid("scale", problem));
+            return Err(Error::invalid(SCALE.name, problem));
         }
         let took_ms = (begun.elapsed().as_secs_f64() * 1e5).round() / 100.0;
         let (cols, rows) = (subject.cols, subject.rows.len());
-        Ok(Answer { format, width, height, cols, rows, bytes, first_line, next_line, took_ms, note, image })
+        Ok(ScreenshotReply { format, width, height, cols, rows, bytes, first_line, next_line, took_ms, note, image })
     }
 
     /// What a session of this server shows.
@@ -208,5 +228,8 @@ fn subject_of(rows: Vec<(u64, Row)>) -> Subject {
 
 fn no_line(ends: &ScreenAnswer) -> Error {
     let (oldest, next) = (ends.oldest_line, ends.next_line);
-    Error::invalid("from_line", format!("there is no such line: {oldest} is the oldest, and {next} will be the next"))
+    Error::invalid(
+        FROM_LINE.name,
+        format!("there is no such line: {oldest} is the oldest, and {next} will be the next"),
+    )
 }

@@ -7,34 +7,59 @@ use kpty_emulator::{Modes, Screen, Size, Width};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::typing::enter_delay;
+use super::talk::ESCAPES;
+use super::typing::{ENTER_DELAY, enter_delay};
+use super::{SESSION_ID, Target};
 use crate::error::{Error, Result};
 use crate::terminal::Terminal;
 use crate::terminal::local::input;
 use crate::terminal::local::keys::mouse::{self, Button, MouseEvent, MouseKind};
 use crate::terminal::local::keys::{self, Code, Key, KeyModes, Modifiers};
+use crate::tools::Tools;
+use crate::tools::handler::{Content, Handler, Outcome, begin};
 use crate::tools::params::{Params, number, wrong_type};
-use crate::tools::{Target, Tools};
+use crate::tools::spec::{Action, Effect, Param, Recorded};
 
-pub(in crate::tools) const PARAMS: &[&str] =
-    &["session_id", "keys", "text", "paste", "mouse", "escapes", "enter_delay_ms"];
+pub(in crate::tools) static ACTION: Action = Action {
+    name: "send_keys",
+    aliases: &[],
+    summary: "Keys and text without Enter",
+    notes: "keys: \"Ctrl-C\", \"Down Down Enter\", or a list with {\"text\":…} and {\"paste\":…} parts. mouse: {action: \
+            click|press|release|scroll_up|scroll_down, row, col (from 0) or text, button?}. Sent in this order: text, \
+            paste, keys, mouse.",
+    example: r#"{"action":"send_keys","session_id":"pty_0123abcd","keys":"Down Enter"}"#,
+    params: &[SESSION_ID, TEXT, PASTE, KEYS, MOUSE, ESCAPES, ENTER_DELAY],
+    effect: Effect::Type,
+    on_page: true,
+    forwarded: false,
+    shows_screen: false,
+    begin: begin::<SendKeys>,
+};
+
+const TEXT: Param = Param::text("text", "text to type").recorded(Recorded::Typed);
+const PASTE: Param = Param::text("paste", "text to paste").recorded(Recorded::Typed);
+const KEYS: Param =
+    Param::any("keys", "names such as \"Ctrl-C Enter\", or a list of names, {\"text\":…} and {\"paste\":…}")
+        .recorded(Recorded::Keys);
+const MOUSE: Param =
+    Param::object("mouse", "{action, row, col, button, text}; rows and columns from 0").recorded(Recorded::Gesture);
 
 /// The flag of the kitty keyboard protocol with which also text comes as sequences.
 const KITTY_ALL_KEYS: u8 = 8;
 
-pub(in crate::tools) struct Request {
+struct SendKeys {
     session: Target,
     parts: Vec<Part>,
     enter_delay: Option<Duration>,
 }
 
 #[derive(Serialize)]
-pub(in crate::tools) struct Answer {
+struct SendKeysReply {
     bytes_written: usize,
-    /// False where nobody tells what the program asked of the keyboard: keys were sent in their usual form.
+    /// False where the keyboard modes of the program are unknown: keys were sent in their usual form.
     #[serde(skip_serializing_if = "Option::is_none")]
     modes_known: Option<bool>,
-    /// What was sent, in order.
+    /// The parts, in the order in which they were sent.
     sent: Vec<String>,
 }
 
@@ -81,18 +106,20 @@ enum At {
     Text { text: String, row: Option<u64> },
 }
 
-impl Request {
-    pub(in crate::tools) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+impl Handler for SendKeys {
+    type Context = Tools;
+
+    fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         let session = tools.target(params)?;
-        let escapes = params.flag("escapes", false)?;
+        let escapes = params.flag(&ESCAPES)?;
         let plain = |text: &str| if escapes { input::unescape(text) } else { text.to_owned() };
         let mut parts = Vec::new();
-        parts.extend(params.text("text")?.map(|text| Part::Text(plain(text))));
-        parts.extend(params.text("paste")?.map(|text| Part::Paste(plain(text))));
-        if let Some(value) = params.value("keys") {
+        parts.extend(params.text(&TEXT)?.map(|text| Part::Text(plain(text))));
+        parts.extend(params.text(&PASTE)?.map(|text| Part::Paste(plain(text))));
+        if let Some(value) = params.value(&KEYS) {
             parts.extend(keys_of(value)?);
         }
-        if let Some(object) = params.object("mouse")? {
+        if let Some(object) = params.object(&MOUSE)? {
             parts.push(Part::Mouse(MouseAction::read(&object)?));
         }
         if parts.is_empty() {
@@ -101,7 +128,7 @@ impl Request {
         Ok(Self { session, parts, enter_delay: enter_delay(params)? })
     }
 
-    pub(in crate::tools) async fn run(self, tools: &Tools) -> Result<Answer> {
+    async fn run(self, tools: &Tools) -> Outcome {
         let Self { session, parts, enter_delay } = self;
         let known = session.modes();
         let modes = known.unwrap_or_default();
@@ -129,7 +156,8 @@ impl Request {
             bytes_written += turn.type_bytes(&bytes).await?;
         }
         let modes_known = known.is_none().then_some(false);
-        Ok(Answer { bytes_written, modes_known, sent: pieces.into_iter().map(|(_, name)| name).collect() })
+        let sent = pieces.into_iter().map(|(_, name)| name).collect();
+        Content::of(&SendKeysReply { bytes_written, modes_known, sent })
     }
 }
 
@@ -176,12 +204,14 @@ fn keys_of(value: &Value) -> Result<Vec<Part>> {
                 match item {
                     Value::String(text) => parts.extend(names(text)?),
                     Value::Object(object) => parts.push(part_of(object)?),
-                    other => return Err(wrong_type("keys", "names of keys, {\"text\": …} or {\"paste\": …}", other)),
+                    other => {
+                        return Err(wrong_type(KEYS.name, "names of keys, {\"text\": …} or {\"paste\": …}", other));
+                    }
                 }
             }
             Ok(parts)
         }
-        other => Err(wrong_type("keys", "a string of names or a list", other)),
+        other => Err(wrong_type(KEYS.name, "a string of names or a list", other)),
     }
 }
 
@@ -190,7 +220,7 @@ fn names(text: &str) -> Result<Vec<Part>> {
     let names: Vec<&str> = if text.trim().is_empty() { vec![text] } else { text.split_whitespace().collect() };
     let key = |name: &str| match Key::parse(name) {
         Ok(key) => Ok(Part::Key { name: name.to_owned(), key }),
-        Err(error) => Err(Error::invalid("keys", format!("{error} (to type text, use the parameter text)"))),
+        Err(error) => Err(Error::invalid(KEYS.name, format!("{error} (to type text, use the parameter text)"))),
     };
     names.into_iter().map(key).collect()
 }
@@ -201,7 +231,7 @@ fn part_of(object: &Map<String, Value>) -> Result<Part> {
         Some((name, Value::String(text))) if name == "text" => Ok(Part::Text(text.clone())),
         Some((name, Value::String(text))) if name == "paste" => Ok(Part::Paste(text.clone())),
         Some((name, Value::Object(mouse))) if name == "mouse" => Ok(Part::Mouse(MouseAction::read(mouse)?)),
-        _ => Err(Error::invalid("keys", "an object must be {\"text\": …}, {\"paste\": …} or {\"mouse\": {…}}")),
+        _ => Err(Error::invalid(KEYS.name, "an object must be {\"text\": …}, {\"paste\": …} or {\"mouse\": {…}}")),
     }
 }
 
@@ -209,7 +239,7 @@ impl MouseAction {
     fn read(object: &Map<String, Value>) -> Result<Self> {
         const KNOWN: [&str; 5] = ["action", "row", "col", "button", "text"];
         if let Some(name) = object.keys().find(|name| !KNOWN.contains(&name.as_str())) {
-            return Err(Error::invalid("mouse", format!("{name} is not one of {}", KNOWN.join(", "))));
+            return Err(Error::invalid(MOUSE.name, format!("{name} is not one of {}", KNOWN.join(", "))));
         }
         let place = |name: &str| {
             let value = object.get(name).filter(|value| !value.is_null());
@@ -218,7 +248,7 @@ impl MouseAction {
         let at = match (object.get("text"), place("row")?, place("col")?) {
             (Some(Value::String(text)), row, None) if !text.is_empty() => At::Text { text: text.clone(), row },
             (None, Some(row), Some(col)) => At::Cell { row, col },
-            _ => return Err(Error::invalid("mouse", "needs row and col, counted from 0, or a visible text")),
+            _ => return Err(Error::invalid(MOUSE.name, "needs row and col, counted from 0, or a visible text")),
         };
         let kind = word(object, "action", &KINDS)?.unwrap_or(Kind::Click);
         let button = word(object, "button", &BUTTONS)?.unwrap_or_default();
@@ -228,7 +258,7 @@ impl MouseAction {
     fn encode(&self, session: &dyn Terminal, modes: &Modes) -> Result<(Vec<u8>, String)> {
         let Some(screen) = session.screen() else {
             let problem = "a desktop app does not tell whether its program takes the mouse; use keys";
-            return Err(Error::invalid("mouse", problem));
+            return Err(Error::invalid(MOUSE.name, problem));
         };
         let (row, col) = match &self.at {
             At::Cell { row, col } => cell(*row, *col, screen.size)?,
@@ -245,7 +275,7 @@ impl MouseAction {
             _ => mouse::encode(MouseEvent { kind, col, row, modifiers: Modifiers::default() }, modes),
         };
         let name = KINDS.iter().find(|(_, kind)| *kind == self.kind).map_or("mouse", |(name, _)| name);
-        let bytes = bytes.map_err(|refused| Error::invalid("mouse", refused.to_string()))?;
+        let bytes = bytes.map_err(|refused| Error::invalid(MOUSE.name, refused.to_string()))?;
         Ok((bytes, format!("{name} at row {row}, col {col}")))
     }
 }
@@ -266,7 +296,7 @@ fn cell(row: u64, col: u64, size: Size) -> Result<(u16, u16)> {
         _ => {
             let (rows, cols) = (size.rows() - 1, size.cols() - 1);
             let problem = format!("row {row}, col {col} is off the screen: rows go to {rows}, columns to {cols}");
-            Err(Error::invalid("mouse", problem))
+            Err(Error::invalid(MOUSE.name, problem))
         }
     }
 }
@@ -292,12 +322,12 @@ fn place_of(screen: &Screen, text: &str, row: Option<u64>) -> Result<(u16, u16)>
     }
     match places.as_slice() {
         [place] => Ok(*place),
-        [] => Err(Error::invalid("mouse", format!("{text:?} is not on the screen"))),
+        [] => Err(Error::invalid(MOUSE.name, format!("{text:?} is not on the screen"))),
         several => {
             let places: Vec<_> = several.iter().map(|(row, col)| format!("row {row} col {col}")).collect();
             let problem =
                 format!("{text:?} is on the screen several times: give row and col, one of {}", places.join(", "));
-            Err(Error::invalid("mouse", problem))
+            Err(Error::invalid(MOUSE.name, problem))
         }
     }
 }

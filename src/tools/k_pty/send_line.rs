@@ -4,52 +4,76 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::typing::enter_delay;
+use super::typing::{ENTER_DELAY, enter_delay};
+use super::{SESSION_ID, Target};
 use crate::error::{Error, Result};
 use crate::terminal::Terminal;
 use crate::terminal::local::input;
-use crate::tools::envelope::{Failure, Outcome, failed};
+use crate::tools::Tools;
+use crate::tools::envelope::{Failure, failed};
+use crate::tools::handler::{Handler, Outcome, begin};
 use crate::tools::params::Params;
-use crate::tools::{Target, Tools};
+use crate::tools::spec::{Action, Effect, Param, Recorded};
 
-pub(in crate::tools) const PARAMS: &[&str] = &["session_id", "data", "escapes", "enter_delay_ms"];
+pub(in crate::tools) static ACTION: Action = Action {
+    name: "send_line",
+    aliases: &[],
+    summary: "Type data and press Enter",
+    notes: "For prompts and programs; for commands use talk.",
+    example: r#"{"action":"send_line","session_id":"pty_0123abcd","data":"yes"}"#,
+    params: &[SESSION_ID, DATA, ESCAPES, ENTER_DELAY],
+    effect: Effect::Type,
+    on_page: false,
+    forwarded: false,
+    shows_screen: false,
+    begin: begin::<SendLine>,
+};
 
-pub(in crate::tools) struct Request {
+pub(super) const DATA: Param =
+    Param::text("data", "the text; empty sends only Enter").required().recorded(Recorded::Typed);
+pub(super) const ESCAPES: Param = Param::flag("escapes", true, "convert \\n \\r \\t \\xHH, unless false");
+
+struct SendLine {
     session: Target,
     line: Line,
 }
 
 /// What is typed before Enter.
-pub(in crate::tools) struct Line {
+pub(super) struct Line {
     text: String,
     enter_delay: Option<Duration>,
 }
 
-impl Request {
-    pub(in crate::tools) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
-        // A session that nobody knows is told first.
+impl Handler for SendLine {
+    type Context = Tools;
+
+    fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+        // An unknown session is reported before a refused line.
         let session = tools.target(params)?;
         Ok(Self { session, line: Line::read(params, tools)? })
     }
 
-    pub(in crate::tools) async fn run(self, tools: &Tools) -> Outcome {
+    async fn run(self, tools: &Tools) -> Outcome {
         self.line.type_into(&*self.session, tools).await
     }
 }
 
 impl Line {
     /// Reads the text; a dangerous one is refused, with its line ends and without.
-    pub(in crate::tools) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
-        let given = params.any_text("data")?.ok_or(Error::MissingParam("data"))?;
-        let text = if params.flag("escapes", true)? { input::unescape(given) } else { given.to_owned() };
+    pub(super) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+        let given = params.any_text(&DATA)?.ok_or(Error::MissingParam(DATA.name))?;
+        let text = if params.flag(&ESCAPES)? { input::unescape(given) } else { given.to_owned() };
         let line = input::one_line(&text);
         tools.typist.check(&text)?;
-        tools.typist.check(&line)?;
+        // Usually it has no line ends, and is the line that was judged just now.
+        if line != text {
+            tools.typist.check(&line)?;
+        }
         Ok(Self { text: line, enter_delay: enter_delay(params)? })
     }
 
     /// Text and Enter are two writes: programs take a burst for a paste.
-    pub(in crate::tools) async fn type_into(self, session: &dyn Terminal, tools: &Tools) -> Outcome {
+    pub(super) async fn type_into(self, session: &dyn Terminal, tools: &Tools) -> Outcome {
         let Self { text: line, enter_delay } = self;
         let mut turn = tools.typist.turn(session).await;
         turn.check_line(&line)?;
@@ -66,7 +90,7 @@ impl Line {
             turn = turn.pause_before_enter(enter_delay).await;
         }
         match turn.type_bytes(b"\r").await {
-            Ok(count) => Ok(both(typed, written(count))),
+            Ok(count) => Ok(both(typed, written(count)).into()),
             Err(error) => {
                 let besides = both(typed, Value::Object(failed(&error)));
                 Err(Failure::with(error, besides))

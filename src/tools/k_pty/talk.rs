@@ -4,25 +4,47 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::{SESSION_ID, Target};
 use crate::config::LONGEST_TALK;
 use crate::error::{Error, Result};
 use crate::terminal::local::input;
 use crate::terminal::sentinel::check_token;
 use crate::terminal::talk::{OnTimeout, TalkRequest};
+use crate::tools::Tools;
+use crate::tools::handler::{Content, Handler, Outcome, begin};
 use crate::tools::params::Params;
-use crate::tools::{Target, Tools};
+use crate::tools::spec::{Action, Choice, Effect, Param, Recorded};
 
-pub(in crate::tools) const PARAMS: &[&str] =
-    &["session_id", "command", "sentinel", "timeout_ms", "max_chars", "escapes", "raw", "on_timeout"];
+pub(in crate::tools) static ACTION: Action = Action {
+    name: "talk",
+    aliases: &["run"],
+    summary: "Run a command and get its output and exit_code",
+    notes: "On PTY_TIMEOUT the command goes on: wait with its command_id. PTY_BUSY means that nothing was typed.",
+    example: r#"{"action":"talk","session_id":"pty_0123abcd","command":"make test"}"#,
+    params: &[SESSION_ID, COMMAND, SENTINEL, TIMEOUT, MAX_CHARS, ESCAPES, RAW, ON_TIMEOUT.param],
+    effect: Effect::Type,
+    on_page: false,
+    forwarded: true,
+    shows_screen: false,
+    begin: begin::<Talk>,
+};
 
-/// Characters of output in an answer.
-pub(in crate::tools) const MAX_CHARS: usize = 60_000;
-/// The most that can be asked for.
-pub(in crate::tools) const MAX_CHARS_CAP: usize = 200_000;
+const ON_TIMEOUTS: [(&str, OnTimeout); 2] = [("leave", OnTimeout::Leave), ("interrupt", OnTimeout::Interrupt)];
 
-const ON_TIMEOUT: [(&str, OnTimeout); 2] = [("leave", OnTimeout::Leave), ("interrupt", OnTimeout::Interrupt)];
+const COMMAND: Param = Param::text("command", "the command, newlines and all").required().recorded(Recorded::Typed);
+const SENTINEL: Param = Param::text("sentinel", "the text that marks the end where nothing better is known");
+const TIMEOUT: Param = Param::timeout("timeout_ms", super::TIMEOUT_DOC)
+    .or_setting(|config| millis(config.talk_timeout))
+    .cap_time(LONGEST_TALK);
+const MAX_CHARS: Param = Param::integer("max_chars", super::MAX_CHARS_DOC).or(60_000).cap(MAX_CHARS_CAP);
+pub(super) const ESCAPES: Param = Param::flag("escapes", false, "convert \\n \\r \\t \\xHH");
+const RAW: Param = Param::flag("raw", false, "all raw output that is kept, not only its end");
+const ON_TIMEOUT: Choice<OnTimeout> =
+    Param::text("on_timeout", "leave, or interrupt to send Ctrl-C").one_of(&ON_TIMEOUTS).or("leave");
+/// Characters of the output of a command that can be asked for.
+pub(super) const MAX_CHARS_CAP: u64 = 200_000;
 
-pub(in crate::tools) struct Request {
+struct Talk {
     session: Target,
     talk: TalkRequest,
     /// Screens may be shown.
@@ -30,7 +52,7 @@ pub(in crate::tools) struct Request {
 }
 
 #[derive(Serialize)]
-pub(in crate::tools) struct Answer {
+struct TalkReply {
     output: String,
     exit_code: Option<i32>,
     duration_ms: u64,
@@ -45,31 +67,33 @@ pub(in crate::tools) struct Answer {
     omitted_chars: usize,
     omitted_lines: usize,
     evicted_lines: u64,
-    /// Numbers of its lines in the session's text: the first, and the one after the last.
+    /// Numbers of its lines in the history: the first, and the one after the last.
     lines: [u64; 2],
 }
 
-impl Request {
-    pub(in crate::tools) fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
-        let given = params.text("command")?.filter(|command| !command.trim().is_empty());
+impl Handler for Talk {
+    type Context = Tools;
+
+    fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+        let given = params.text(&COMMAND)?.filter(|command| !command.trim().is_empty());
         let session = tools.target(params)?;
-        let given = given.ok_or(Error::MissingParam("command"))?;
-        let command = if params.flag("escapes", false)? { input::unescape(given) } else { given.to_owned() };
+        let given = given.ok_or(Error::MissingParam(COMMAND.name))?;
+        let command = if params.flag(&ESCAPES)? { input::unescape(given) } else { given.to_owned() };
         tools.typist.check(&command)?;
-        let sentinel = params.text("sentinel")?.map(str::to_owned);
-        sentinel.as_deref().map_or(Ok(()), check_token).map_err(|problem| Error::invalid("sentinel", problem))?;
+        let sentinel = params.text(&SENTINEL)?.map(str::to_owned);
+        sentinel.as_deref().map_or(Ok(()), check_token).map_err(|problem| Error::invalid(SENTINEL.name, problem))?;
         let talk = TalkRequest {
             command,
             sentinel,
-            timeout: params.millis("timeout_ms", tools.config.talk_timeout, LONGEST_TALK)?,
-            max_chars: params.count("max_chars", MAX_CHARS, MAX_CHARS_CAP)?,
-            on_timeout: params.choice("on_timeout", &ON_TIMEOUT)?.unwrap_or_default(),
-            all_raw: params.flag("raw", false)?,
+            timeout: params.time(&TIMEOUT)?,
+            max_chars: params.count(&MAX_CHARS)?,
+            on_timeout: params.chosen(&ON_TIMEOUT)?,
+            all_raw: params.flag(&RAW)?,
         };
         Ok(Self { session, talk, shows_screen: tools.may_read_screens().is_ok() })
     }
 
-    pub(in crate::tools) async fn run(self, tools: &Tools) -> Result<Answer> {
+    async fn run(self, tools: &Tools) -> Outcome {
         if !self.session.takes_line_back() {
             tools.typist.turn(&*self.session).await.check_line(&self.talk.command)?;
         }
@@ -81,7 +105,7 @@ impl Request {
             error => error,
         })?;
         let output = answer.output;
-        Ok(Answer {
+        Content::of(&TalkReply {
             output: output.text,
             exit_code: answer.exit_code,
             duration_ms: millis(answer.duration),
@@ -101,6 +125,6 @@ impl Request {
 }
 
 /// Whole milliseconds, as answers have them.
-pub(in crate::tools) fn millis(duration: Duration) -> u64 {
+pub(in crate::tools) const fn millis(duration: Duration) -> u64 {
     duration.as_millis() as u64
 }

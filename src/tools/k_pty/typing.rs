@@ -1,4 +1,4 @@
-//! What all actions that type have in common: the guard's question, and the pause before Enter.
+//! What all actions that type have in common: the command policy, and the pause before Enter.
 //!
 //! Every way to type comes through here: lines, keys, pastes, raw writes, in sessions of this server and of desktops.
 //! What stands in a session's line editor is remembered with the session, so that a command typed in pieces is judged
@@ -18,13 +18,15 @@ use crate::error::{Blocked, Error, Held, Result};
 use crate::terminal::Rendered;
 use crate::terminal::Terminal;
 use crate::tools::params::Params;
+use crate::tools::spec::Param;
 use kpty_guard::pending::{PendingLine, edited};
 use kpty_guard::{Policy, Redactor, Refusal, whole_words};
 
 /// Programs with a composer take an Enter that comes in a burst for a pasted newline.
-const ENTER_DELAY: Duration = Duration::from_millis(150);
-/// The longest pause that can be asked for.
-const LONGEST_ENTER_DELAY: Duration = Duration::from_secs(5);
+const COMPOSER_PAUSE: Duration = Duration::from_millis(150);
+/// The pause before Enter that a caller may ask for.
+pub(super) const ENTER_DELAY: Param =
+    Param::millis("enter_delay_ms", "pause between text and the key after it").cap_time(Duration::from_secs(5));
 /// Characters of a refused command that its report repeats.
 const PREVIEW_CHARS: usize = 100;
 /// Longer text is judged where nobody waits for the thread.
@@ -37,15 +39,25 @@ const LONGEST_STANDING: usize = 64 << 10;
 pub(in crate::tools) struct Typist {
     policy: Policy,
     redactor: Arc<Redactor>,
+    /// How often a text was judged.
+    #[cfg(test)]
+    pub(in crate::tools) judged: Arc<std::sync::atomic::AtomicUsize>,
 }
 
 impl Typist {
     pub(in crate::tools) fn new(policy: Policy, redactor: Arc<Redactor>) -> Self {
-        Self { policy, redactor }
+        Self {
+            policy,
+            redactor,
+            #[cfg(test)]
+            judged: Arc::default(),
+        }
     }
 
     /// Refuses a text that has a dangerous command, as it would stand in the line before Enter.
     pub(in crate::tools) fn check(&self, text: &str) -> Result<()> {
+        #[cfg(test)]
+        self.judged.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let judged = off_worker(text.len(), || match Policy::is_too_long(text) {
             // Which keys it has makes no difference.
             true => self.policy.judge(text),
@@ -228,7 +240,7 @@ impl Turn<'_> {
             }
             None => {
                 if session.reads_keys() {
-                    tokio::time::sleep(ENTER_DELAY).await;
+                    tokio::time::sleep(COMPOSER_PAUSE).await;
                 }
                 self
             }
@@ -246,8 +258,5 @@ fn standing(error: Error) -> Error {
 
 /// The pause before Enter that was asked for.
 pub(in crate::tools) fn enter_delay(params: &mut Params<'_>) -> Result<Option<Duration>> {
-    match params.value("enter_delay_ms") {
-        None => Ok(None),
-        Some(_) => params.millis("enter_delay_ms", ENTER_DELAY, LONGEST_ENTER_DELAY).map(Some),
-    }
+    params.given_time(&ENTER_DELAY)
 }

@@ -1,48 +1,82 @@
-//! `wait`: until something happens in a session, or the time is over.
+//! `wait`: waits until something happens in a session, or until the timeout.
 
 use std::time::Duration;
 
 use kpty_emulator::MarkerId;
 use serde::Serialize;
 
-use super::commands::{MAX_CHARS, Ran};
-use super::talk::{MAX_CHARS_CAP, millis};
+use super::commands::{CommandOutput, IGNORE_CASE, MAX_CHARS};
+use super::talk::millis;
 use super::term_read::known_marker;
+use super::{SESSION_ID, Target};
 use crate::config::LONGEST_TALK;
 use crate::error::{Error, Result};
 use crate::terminal::search::Pattern;
 use crate::terminal::wait::{Ending, WaitRequest};
+use crate::tools::Tools;
 use crate::tools::envelope::ExitFields;
+use crate::tools::handler::{Content, Handler, Outcome, begin};
 use crate::tools::params::Params;
+use crate::tools::spec::{Action, Effect, Param};
 use crate::tools::text::{Room, clip_around, end_of};
-use crate::tools::{Caller, Target, Tools};
 
-pub(in crate::tools) const PARAMS: &[&str] = &[
-    "session_id",
-    "text",
-    "regex",
-    "ignore_case",
-    "gone",
-    "gone_text",
-    "gone_regex",
-    "quiet_ms",
-    "prompt",
-    "command_id",
-    "exit",
-    "marker_id",
-    "timeout_ms",
-    "max_chars",
-];
+pub(in crate::tools) static ACTION: Action = Action {
+    name: "wait",
+    aliases: &[],
+    summary: "Wait for the first of: text or regex appears, gone_text or gone_regex disappears, quiet_ms of silence, \
+              prompt, command_id ends, exit",
+    notes: "ended_by says which. Text that is on the screen already counts, also the echo of what you typed: use a \
+            marker_id or a regex that only the answer matches.",
+    example: r#"{"action":"wait","session_id":"pty_0123abcd","command_id":"cmd_1"}"#,
+    params: &[
+        SESSION_ID,
+        TEXT,
+        REGEX,
+        IGNORE_CASE,
+        GONE,
+        GONE_TEXT,
+        GONE_REGEX,
+        QUIET,
+        PROMPT,
+        COMMAND_ID,
+        EXIT,
+        MARKER_ID,
+        TIMEOUT,
+        MAX_CHARS,
+    ],
+    effect: Effect::Wait,
+    on_page: false,
+    forwarded: true,
+    shows_screen: false,
+    begin: begin::<Wait>,
+};
 
-const TIMEOUT: Duration = Duration::from_secs(30);
-/// Clients give up on a call that says nothing for a minute.
-pub(in crate::tools) const LONGEST_SILENT_WAIT: Duration = Duration::from_secs(45);
+/// Clients give up on a call that shows no progress for a minute.
+const LONGEST_SILENT_WAIT: Duration = Duration::from_secs(45);
+
+const TEXT: Param = Param::text("text", "text to look for");
+const REGEX: Param = Param::text("regex", "expression to appear");
+const GONE: Param = Param::flag("gone", false, "until text or regex is gone instead");
+const GONE_TEXT: Param = Param::text("gone_text", "until this text is gone from the screen");
+const GONE_REGEX: Param = Param::text("gone_regex", "until nothing on the screen matches");
+const QUIET: Param = Param::millis("quiet_ms", "until nothing was printed for so long")
+    .cap_time(LONGEST_SILENT_WAIT)
+    .cap_time_with_progress(LONGEST_TALK);
+const PROMPT: Param = Param::flag("prompt", false, "until the shell's prompt is back");
+const COMMAND_ID: Param = Param::text("command_id", "until this command ends");
+const EXIT: Param = Param::flag("exit", false, "until the session's program ends");
+const MARKER_ID: Param = Param::integer("marker_id", super::MARKER_DOC);
+const TIMEOUT: Param = Param::timeout("timeout_ms", super::TIMEOUT_DOC)
+    .or_time(Duration::from_secs(30))
+    .cap_time(LONGEST_SILENT_WAIT)
+    .cap_time_with_progress(LONGEST_TALK);
+
 /// Characters of a line in an answer; of a longer one the part that matched is shown.
 const LINE_CHARS: usize = 500;
 /// Characters of the screen's end in an answer.
 const TAIL_CHARS: usize = 1_000;
 
-pub(in crate::tools) struct Request {
+struct Wait {
     session: Target,
     wait: WaitRequest,
     room: Room,
@@ -51,7 +85,7 @@ pub(in crate::tools) struct Request {
 }
 
 #[derive(Serialize)]
-pub(in crate::tools) struct Answer {
+struct WaitReply {
     ended_by: &'static str,
     timed_out: bool,
     waited_ms: u64,
@@ -63,43 +97,47 @@ pub(in crate::tools) struct Answer {
     #[serde(skip_serializing_if = "Option::is_none")]
     matched_text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    command: Option<Ran>,
+    command: Option<CommandOutput>,
     #[serde(flatten)]
     exit: ExitFields,
     #[serde(skip_serializing_if = "Option::is_none")]
     tail: Option<String>,
     /// To wait for what comes after this.
     marker_id: Option<u64>,
-    /// The marker that was given is not known any more: only what came during the wait counted.
+    /// The given marker has expired: only what was printed during the wait counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     marker_disposed: Option<bool>,
     session_alive: bool,
 }
 
-impl Request {
-    pub(in crate::tools) fn read(params: &mut Params<'_>, tools: &Tools, caller: &Caller) -> Result<Self> {
+impl Handler for Wait {
+    type Context = Tools;
+
+    fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         let session = tools.target(params)?;
-        let ignore_case = params.flag("ignore_case", false)?;
-        let named = pattern(params, ("text", "regex"), ignore_case)?;
-        let gone = pattern(params, ("gone_text", "gone_regex"), ignore_case)?;
-        let (appears, disappears) = match params.flag("gone", false)? {
+        let ignore_case = params.flag(&IGNORE_CASE)?;
+        let named = pattern(params, (&TEXT, &REGEX), ignore_case)?;
+        let gone = pattern(params, (&GONE_TEXT, &GONE_REGEX), ignore_case)?;
+        let (appears, disappears) = match params.flag(&GONE)? {
             true if gone.is_some() && named.is_some() => {
-                return Err(Error::invalid("gone", "give one text that goes: text with gone, or gone_text"));
+                return Err(Error::invalid(GONE.name, "give one text that goes: text with gone, or gone_text"));
             }
             true => (None, gone.or(named)),
             false => (named, gone),
         };
-        let command = params.command_id("command_id")?;
+        let command = params.command_id(&COMMAND_ID)?;
         if let Some(id) = command
             && session.command(id).is_none()
         {
-            return Err(Error::invalid("command_id", format!("{id} is no command of this session, or is forgotten")));
+            return Err(Error::invalid(
+                COMMAND_ID.name,
+                format!("{id} is no command of this session, or is forgotten"),
+            ));
         }
-        let longest = if caller.can_show_progress { LONGEST_TALK } else { LONGEST_SILENT_WAIT };
-        let timeout = params.millis("timeout_ms", TIMEOUT, longest)?;
-        let quiet = params.capped("quiet_ms", millis(longest))?.map(Duration::from_millis);
-        let since = params.number("marker_id")?.map(known_marker).transpose()?;
-        let (prompt, exit) = (params.flag("prompt", false)?, params.flag("exit", false)?);
+        let timeout = params.time(&TIMEOUT)?;
+        let quiet = params.given_time(&QUIET)?;
+        let since = params.number(&MARKER_ID)?.map(known_marker).transpose()?;
+        let (prompt, exit) = (params.flag(&PROMPT)?, params.flag(&EXIT)?);
         let wait = WaitRequest { appears, disappears, quiet, prompt, command, exit, since, timeout };
         let has_condition = wait.appears.is_some() || wait.disappears.is_some() || quiet.is_some() || command.is_some();
         if !has_condition && !prompt && !exit {
@@ -108,13 +146,13 @@ impl Request {
             ));
         }
         let shows_screen = tools.may_read_screens().is_ok();
-        Ok(Self { session, wait, room: Room::read(params, MAX_CHARS, MAX_CHARS_CAP)?, shows_screen })
+        Ok(Self { session, wait, room: Room::read(params, &MAX_CHARS)?, shows_screen })
     }
 
-    pub(in crate::tools) async fn run(self) -> Result<Answer> {
+    async fn run(self, _: &Tools) -> Outcome {
         let Self { session, wait, room, shows_screen } = self;
         let waited = session.wait(&wait).await?;
-        let mut answer = Answer {
+        let mut answer = WaitReply {
             ended_by: name(&waited.ending),
             timed_out: waited.ending == Ending::Deadline,
             waited_ms: millis(waited.waited),
@@ -139,29 +177,28 @@ impl Request {
         // Also when something else ended the wait: what the command has printed so far is what was waited for.
         let shown = [&answer.tail, &answer.line_text, &answer.matched_text].into_iter().flatten();
         let room = room.without(shown.map(|text| room.cost(text)).sum());
-        answer.command = wait.command.and_then(|id| Ran::of(&*session, id, room));
-        Ok(answer)
+        answer.command = wait.command.and_then(|id| CommandOutput::of(&*session, id, room));
+        Content::of(&answer)
     }
 }
 
 /// A pattern from one of two parameters: a text, or an expression.
-pub(in crate::tools) fn pattern(
+pub(super) fn pattern(
     params: &Params<'_>,
-    names: (&str, &str),
+    (text, regex): (&Param, &Param),
     ignore_case: bool,
 ) -> Result<Option<Pattern>> {
-    let built = match (params.text(names.0)?, params.text(names.1)?) {
+    let (given, built) = match (params.text(text)?, params.text(regex)?) {
         (None, None) => return Ok(None),
-        (Some(text), None) if ignore_case => Pattern::literal_in_any_case(text),
-        (Some(text), None) => Pattern::literal(text),
-        (None, Some(expression)) => Pattern::regex(expression, ignore_case),
+        (Some(literal), None) if ignore_case => (text, Pattern::literal_in_any_case(literal)),
+        (Some(literal), None) => (text, Pattern::literal(literal)),
+        (None, Some(expression)) => (regex, Pattern::regex(expression, ignore_case)),
         (Some(_), Some(_)) => {
-            return Err(Error::invalid(names.1, format!("give {} or {}, not both", names.0, names.1)));
+            return Err(Error::invalid(regex.name, format!("give {} or {}, not both", text.name, regex.name)));
         }
     };
-    let given = if params.text(names.0)?.is_some() { names.0 } else { names.1 };
     built.map(Some).map_err(|error| match error {
-        Error::InvalidParam { problem, .. } => Error::invalid(given, problem),
+        Error::InvalidParam { problem, .. } => Error::invalid(given.name, problem),
         other => other,
     })
 }
