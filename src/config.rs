@@ -1,9 +1,10 @@
 //! Settings: what the environment says, read once. Nothing else reads it.
 //!
-//! A value that cannot be meant stops the start, and all of them are named at once.
+//! An invalid value aborts startup, and all invalid values are named at once. [`settings`] has the table of variables.
 
 mod memory;
 mod places;
+mod settings;
 mod state_folder;
 
 use std::ffi::{OsStr, OsString};
@@ -17,6 +18,7 @@ use std::time::Duration;
 use kpty_emulator::{MAX_COLS, MAX_ROWS, Size};
 
 pub use places::private_folder;
+pub use settings::{DEFAULT_URL, SETTINGS, Setting, URL_VARIABLE, default_url, lookup, reference};
 
 use crate::error::{Error, Result};
 use crate::model::Role;
@@ -24,57 +26,23 @@ use kpty_guard::{Policy, UserRules};
 
 /// The longest a `talk` waits for its command.
 pub const LONGEST_TALK: Duration = Duration::from_secs(3_600);
-/// What a session is started with where nobody says.
+/// Program of a new session by default.
 const DEFAULT_SHELL: &str = if cfg!(windows) { "powershell.exe" } else { "/bin/bash" };
-/// Bytes of raw output that a session may be told to keep.
+/// Range of the raw output kept for each session, in bytes.
 const RING_BYTES: RangeInclusive<u64> = 1_024..=64 << 20;
-/// Spawning is work of the system's: more at once than it has cores for only queue up there.
+/// More spawns at once than cores only queue up in the kernel.
 const SPAWNS_AT_ONCE: u64 = 4;
 
-/// Where the server listens unless told.
+/// Address to listen on by default.
 const DEFAULT_HOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-/// Its port unless told.
+/// Port to listen on by default.
 const DEFAULT_PORT: u16 = 8100;
-/// Where it speaks MCP unless told.
+/// Path of MCP by default.
 const DEFAULT_PATH: &str = "/mcp";
-/// The port of the desktop app's bridge unless told.
+/// Port of the desktop app's bridge by default.
 const BRIDGE_PORT: u16 = 8201;
-/// Paths that are something else.
-const TAKEN_PATHS: [&str; 8] = ["/", "/health", "/tools", "/v1", "/pty", "/_x9k", "/ws", "/ui"];
-
-/// All variables with their defaults and meanings, for `help`; the README has the same table.
-pub const SETTINGS: [(&str, &str, &str); 30] = [
-    ("KURORYUU_PTY_SHELL", DEFAULT_SHELL, "program of a new session"),
-    ("KURORYUU_PTY_COLS", "120", "its width"),
-    ("KURORYUU_PTY_ROWS", "30", "its height"),
-    ("KURORYUU_PTY_BUFFER_SIZE", "102400", "bytes of raw output kept per session"),
-    ("KURORYUU_PTY_TIMEOUT_MS", "30000", "how long talk waits unless told"),
-    ("KURORYUU_TERM_BUFFER_ACCESS", "on", "off forbids reading screens"),
-    ("KURORYUU_PROJECT_ROOT", "current folder", "where a session starts; the state folder is below it when set"),
-    ("KURORYUU_MCP_HOST", "127.0.0.1", "address of the server"),
-    ("KURORYUU_MCP_PORT", "8100", "port of the server"),
-    ("KURORYUU_MCP_PATH", DEFAULT_PATH, "path of MCP"),
-    ("KURORYUU_MCP_URL", "http://127.0.0.1:8100", "server that the command line asks"),
-    ("KURORYUU_GATEWAY_URL", "none", "gateway that is told of traffic"),
-    ("KURORYUU_DESKTOP_URL", "none", "bridge of the desktop app"),
-    ("KURORYUU_PTY_BRIDGE_PORT", "8201", "port of that bridge on this machine; set, this server is one there too"),
-    ("KURORYUU_AGENT_ID", "none", "agent the server was started for"),
-    ("KURORYUU_SESSION_ID", "none", "that agent's own session"),
-    ("KURORYUU_CLI_TYPE", "none", "kind of program that agent is"),
-    ("KURORYUU_IS_LEADER", "no", "that agent leads"),
-    ("KURORYUU_AGENT_ROLE", "none", "leader says the same"),
-    ("KURORYUU_INTERNAL_SECRET", "none", "lets other services change owners"),
-    ("KPTY_TOKEN_FILE", "none", "file with the token for callers that are not the own user"),
-    ("KPTY_MAX_SESSIONS", "1000", "live sessions at most"),
-    ("KPTY_MEMORY_LIMIT", "a quarter", "memory of all sessions, such as 512M; of the machine's unless told"),
-    ("KPTY_SPAWNS_AT_ONCE", "4", "programs started at the same time"),
-    ("KPTY_KEEP_DEAD_S", "600", "how long a dead session stays readable"),
-    ("KPTY_GUARD_RULES", "none", "TOML file with own rules for what may be typed"),
-    ("KPTY_GUARD_DOWNLOADS", "no", "yes also refuses to run downloads unread, and reverse shells"),
-    ("KPTY_REDACT", "on", "off shows secrets as they are"),
-    ("KPTY_TRAFFIC_HOURS", "24", "how long actions stay recorded"),
-    ("KPTY_TRAFFIC_ROWS", "10000", "recorded actions at most"),
-];
+/// Paths of other routes.
+const TAKEN_PATHS: [&str; 9] = ["/", "/health", "/tools", "/openapi.json", "/v1", "/pty", "/_x9k", "/ws", "/ui"];
 
 /// Whether screens may be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,32 +93,32 @@ impl fmt::Debug for Secret {
 /// Which agent this server was started for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// `KURORYUU_AGENT_ID`: the agent.
+    /// `KPTY_AGENT_ID`: the agent.
     pub agent_id: Option<String>,
-    /// `KURORYUU_SESSION_ID`: its own session.
+    /// `KPTY_SESSION_ID`: its own session.
     pub session_id: Option<String>,
-    /// `KURORYUU_CLI_TYPE`: the kind of program that it is.
+    /// `KPTY_CLI_TYPE`: the kind of program that it is.
     pub cli_type: Option<String>,
-    /// `KURORYUU_IS_LEADER`: it leads.
+    /// `KPTY_IS_LEADER`: it leads.
     pub is_leader: bool,
-    /// `KURORYUU_AGENT_ROLE`: `leader` says the same; other words are roles that we do not know.
+    /// `KPTY_AGENT_ROLE`: `leader` says the same; other words are roles that we do not know.
     pub role: Option<Role>,
 }
 
 /// All settings, each with its documented default.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// `KURORYUU_PTY_SHELL`: the program of a new session.
+    /// `KPTY_SHELL`: the program of a new session.
     pub shell: String,
-    /// `KURORYUU_PTY_COLS`, `KURORYUU_PTY_ROWS`: its window.
+    /// `KPTY_COLS`, `KPTY_ROWS`: its window.
     pub size: Size,
-    /// `KURORYUU_PTY_BUFFER_SIZE`: bytes of raw output that are kept for each session.
+    /// `KPTY_BUFFER_SIZE`: bytes of raw output that are kept for each session.
     pub ring_bytes: usize,
-    /// `KURORYUU_PTY_TIMEOUT_MS`: how long `talk` waits unless told.
+    /// `KPTY_TIMEOUT_MS`: how long `talk` waits unless told.
     pub talk_timeout: Duration,
-    /// `KURORYUU_TERM_BUFFER_ACCESS`: `off` forbids reading screens.
+    /// `KPTY_TERM_BUFFER_ACCESS`: `off` forbids reading screens.
     pub screen_access: ScreenAccess,
-    /// `KURORYUU_PROJECT_ROOT`: where a new session starts.
+    /// `KPTY_PROJECT_ROOT`: where a new session starts.
     pub project_root: PathBuf,
     /// `KPTY_MAX_SESSIONS`: live sessions at most.
     pub max_sessions: usize,
@@ -168,21 +136,21 @@ pub struct Config {
     pub traffic_age: Duration,
     /// `KPTY_TRAFFIC_ROWS`: recorded actions at most.
     pub traffic_rows: u64,
-    /// `KURORYUU_MCP_HOST`: the address to listen on.
+    /// `KPTY_HOST`: the address to listen on.
     pub host: IpAddr,
-    /// `KURORYUU_MCP_PORT`: the port to listen on.
+    /// `KPTY_PORT`: the port to listen on.
     pub port: u16,
-    /// `KURORYUU_MCP_PATH`: where MCP is spoken.
+    /// `KPTY_MCP_PATH`: where MCP is spoken.
     pub mcp_path: String,
-    /// `KURORYUU_GATEWAY_URL`: who is told of traffic.
+    /// `KPTY_GATEWAY_URL`: who is told of traffic.
     pub gateway_url: Option<String>,
-    /// `KURORYUU_DESKTOP_URL`, else the port `KURORYUU_PTY_BRIDGE_PORT` of this machine: the bridge of the desktop app.
+    /// `KPTY_DESKTOP_URL`, else the port `KPTY_BRIDGE_PORT` of this machine: the bridge of the desktop app.
     pub desktop_url: String,
-    /// `KURORYUU_PTY_BRIDGE_PORT`, where it is set: the port, or the next free one, where this server is a bridge too.
+    /// `KPTY_BRIDGE_PORT`, where it is set: the port, or the next free one, where this server is a bridge too.
     pub bridge_port: Option<u16>,
     /// Whom this server was started for.
     pub identity: Identity,
-    /// `KURORYUU_INTERNAL_SECRET`: lets other services change owners.
+    /// `KPTY_INTERNAL_SECRET`: lets other services change owners.
     pub internal_secret: Option<Secret>,
     /// Hosts besides loopback where the bridge of a desktop may be.
     pub allow_bridge: Vec<String>,
@@ -225,7 +193,7 @@ impl Default for Config {
 /// Where a server keeps its state unless it is told, by the environment of this process.
 pub fn default_state_dir() -> Option<PathBuf> {
     let vars: Vec<_> = std::env::vars_os().collect();
-    state_folder::choose(|name| vars.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone()))
+    state_folder::choose(|name| lookup(&vars, name).map(|(_, value)| value.to_owned()))
 }
 
 /// Whoever runs this process wants no colours, as the convention named `NO_COLOR` has it.
@@ -257,21 +225,21 @@ impl Config {
     pub fn from_vars(vars: Vec<(OsString, OsString)>) -> Result<Self> {
         let default = Self::default();
         let mut reader = Reader { vars: &vars, problems: Vec::new() };
-        let cols = reader.number("KURORYUU_PTY_COLS", 1..=u64::from(MAX_COLS), 120) as u16;
-        let rows = reader.number("KURORYUU_PTY_ROWS", 1..=u64::from(MAX_ROWS), 30) as u16;
-        let has_bridge = reader.value("KURORYUU_PTY_BRIDGE_PORT").is_some();
-        let bridge_port = reader.number("KURORYUU_PTY_BRIDGE_PORT", 1..=65_535, u64::from(BRIDGE_PORT)) as u16;
+        let cols = reader.number("KPTY_COLS", 1..=u64::from(MAX_COLS), 120) as u16;
+        let rows = reader.number("KPTY_ROWS", 1..=u64::from(MAX_ROWS), 30) as u16;
+        let has_bridge = reader.value("KPTY_BRIDGE_PORT").is_some();
+        let bridge_port = reader.number("KPTY_BRIDGE_PORT", 1..=65_535, u64::from(BRIDGE_PORT)) as u16;
         let longest_ms = LONGEST_TALK.as_millis() as u64;
         let config = Self {
-            shell: reader.program("KURORYUU_PTY_SHELL").unwrap_or(default.shell),
+            shell: reader.program("KPTY_SHELL").unwrap_or(default.shell),
             size: Size::new(cols, rows)?,
-            ring_bytes: reader.number("KURORYUU_PTY_BUFFER_SIZE", RING_BYTES, 102_400) as usize,
-            talk_timeout: Duration::from_millis(reader.number("KURORYUU_PTY_TIMEOUT_MS", 1..=longest_ms, 30_000)),
-            screen_access: match reader.text("KURORYUU_TERM_BUFFER_ACCESS") {
+            ring_bytes: reader.number("KPTY_BUFFER_SIZE", RING_BYTES, 102_400) as usize,
+            talk_timeout: Duration::from_millis(reader.number("KPTY_TIMEOUT_MS", 1..=longest_ms, 30_000)),
+            screen_access: match reader.text("KPTY_TERM_BUFFER_ACCESS") {
                 Some(word) if word.eq_ignore_ascii_case("off") => ScreenAccess::Off,
                 _ => ScreenAccess::On,
             },
-            project_root: reader.folder("KURORYUU_PROJECT_ROOT").unwrap_or(default.project_root),
+            project_root: reader.folder("KPTY_PROJECT_ROOT").unwrap_or(default.project_root),
             max_sessions: reader.number("KPTY_MAX_SESSIONS", 1..=100_000, 1_000) as usize,
             memory_limit: reader.size("KPTY_MEMORY_LIMIT", default.memory_limit),
             spawns_at_once: reader.number("KPTY_SPAWNS_AT_ONCE", 1..=64, SPAWNS_AT_ONCE) as usize,
@@ -280,26 +248,26 @@ impl Config {
             redact: reader.switch("KPTY_REDACT", true),
             traffic_age: Duration::from_secs(3_600 * reader.number("KPTY_TRAFFIC_HOURS", 1..=8_760, 24)),
             traffic_rows: reader.number("KPTY_TRAFFIC_ROWS", 1..=1_000_000, 10_000),
-            host: reader.parsed("KURORYUU_MCP_HOST", "an address such as 127.0.0.1").unwrap_or(default.host),
-            port: reader.number("KURORYUU_MCP_PORT", 0..=65_535, u64::from(DEFAULT_PORT)) as u16,
-            mcp_path: reader.path("KURORYUU_MCP_PATH").unwrap_or(default.mcp_path),
-            gateway_url: reader.url("KURORYUU_GATEWAY_URL"),
-            desktop_url: reader.url("KURORYUU_DESKTOP_URL").unwrap_or(local_url(bridge_port)),
+            host: reader.parsed("KPTY_HOST", "an address such as 127.0.0.1").unwrap_or(default.host),
+            port: reader.number("KPTY_PORT", 0..=65_535, u64::from(DEFAULT_PORT)) as u16,
+            mcp_path: reader.path("KPTY_MCP_PATH").unwrap_or(default.mcp_path),
+            gateway_url: reader.url("KPTY_GATEWAY_URL"),
+            desktop_url: reader.url("KPTY_DESKTOP_URL").unwrap_or(local_url(bridge_port)),
             bridge_port: has_bridge.then_some(bridge_port),
             identity: Identity {
-                agent_id: reader.text("KURORYUU_AGENT_ID").map(str::to_owned),
-                session_id: reader.text("KURORYUU_SESSION_ID").map(str::to_owned),
-                cli_type: reader.text("KURORYUU_CLI_TYPE").map(str::to_owned),
-                is_leader: reader.flag("KURORYUU_IS_LEADER"),
-                role: reader.text("KURORYUU_AGENT_ROLE").and_then(|role| Role::from_name(&role.to_lowercase())),
+                agent_id: reader.text("KPTY_AGENT_ID").map(str::to_owned),
+                session_id: reader.text("KPTY_SESSION_ID").map(str::to_owned),
+                cli_type: reader.text("KPTY_CLI_TYPE").map(str::to_owned),
+                is_leader: reader.flag("KPTY_IS_LEADER"),
+                role: reader.text("KPTY_AGENT_ROLE").and_then(|role| Role::from_name(&role.to_lowercase())),
             },
-            internal_secret: reader.text("KURORYUU_INTERNAL_SECRET").map(Secret::new),
+            internal_secret: reader.text("KPTY_INTERNAL_SECRET").map(Secret::new),
             allow_bridge: Vec::new(),
             inherited: Vec::new(),
         };
         match reader.problems.is_empty() {
             true => Ok(Self { inherited: vars, ..config }),
-            false => Err(Error::Usage(format!("Settings that cannot be meant: {}", reader.problems.join("; ")))),
+            false => Err(Error::Usage(format!("Invalid settings: {}", reader.problems.join("; ")))),
         }
     }
 }
@@ -316,23 +284,26 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A variable that is set to nothing is not set.
-    fn value(&self, name: &str) -> Option<&'a OsStr> {
-        let (_, value) = self.vars.iter().find(|(other, _)| other == name)?;
-        Some(value.as_os_str()).filter(|value| !value.is_empty())
+    fn value(&self, name: &'static str) -> Option<&'a OsStr> {
+        lookup(self.vars, name).map(|(_, value)| value)
     }
 
-    fn text(&mut self, name: &str) -> Option<&'a str> {
-        let value = self.value(name)?;
+    fn text(&mut self, name: &'static str) -> Option<&'a str> {
+        self.named_text(name).map(|(_, text)| text)
+    }
+
+    /// The trimmed value, with the name of the variable that was set: the one that a message has to name.
+    fn named_text(&mut self, name: &'static str) -> Option<(&'static str, &'a str)> {
+        let (name, value) = lookup(self.vars, name)?;
         let text = value.to_str().map(str::trim);
         if text.is_none() {
             self.problems.push(format!("{name} is not UTF-8"));
         }
-        text.filter(|text| !text.is_empty())
+        Some((name, text.filter(|text| !text.is_empty())?))
     }
 
-    fn number(&mut self, name: &str, range: RangeInclusive<u64>, default: u64) -> u64 {
-        let Some(text) = self.text(name) else { return default };
+    fn number(&mut self, name: &'static str, range: RangeInclusive<u64>, default: u64) -> u64 {
+        let Some((name, text)) = self.named_text(name) else { return default };
         match text.parse() {
             Ok(number) if range.contains(&number) => number,
             _ => {
@@ -343,9 +314,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Yes or no; no where nothing is said.
-    fn flag(&mut self, name: &str) -> bool {
-        let Some(text) = self.text(name) else { return false };
+    /// Yes or no; no by default.
+    fn flag(&mut self, name: &'static str) -> bool {
+        let Some((name, text)) = self.named_text(name) else { return false };
         let word = YES_AND_NO.iter().find(|(word, _)| text.eq_ignore_ascii_case(word));
         if word.is_none() {
             self.problems.push(format!("{name}={text:?} is not 1, true, yes, 0, false or no"));
@@ -353,7 +324,7 @@ impl<'a> Reader<'a> {
         word.is_some_and(|(_, meaning)| *meaning)
     }
 
-    /// What may be typed: the table, with the rules of a file.
+    /// The command policy: the table, with the rules of a file.
     fn policy(&mut self) -> Policy {
         const FILE: &str = "KPTY_GUARD_RULES";
         const LARGEST_BYTES: u64 = 1 << 20;
@@ -378,22 +349,22 @@ impl<'a> Reader<'a> {
         Policy::new(rules.with_downloads(downloads))
     }
 
-    /// On or off; anything else must not leave somebody in doubt which it is.
-    fn switch(&mut self, name: &str, default: bool) -> bool {
-        match self.text(name) {
+    /// On or off; any other word is a problem.
+    fn switch(&mut self, name: &'static str, default: bool) -> bool {
+        match self.named_text(name) {
             None => default,
-            Some(word) if word.eq_ignore_ascii_case("on") => true,
-            Some(word) if word.eq_ignore_ascii_case("off") => false,
-            Some(word) => {
+            Some((_, word)) if word.eq_ignore_ascii_case("on") => true,
+            Some((_, word)) if word.eq_ignore_ascii_case("off") => false,
+            Some((name, word)) => {
                 self.problems.push(format!("{name}={word:?} is not on or off"));
                 default
             }
         }
     }
 
-    /// A value of a kind that can be read from text.
-    fn parsed<T: FromStr>(&mut self, name: &str, kind: &str) -> Option<T> {
-        let text = self.text(name)?;
+    /// A value that is parsed from text.
+    fn parsed<T: FromStr>(&mut self, name: &'static str, kind: &str) -> Option<T> {
+        let (name, text) = self.named_text(name)?;
         let value = text.parse().ok();
         if value.is_none() {
             self.problems.push(format!("{name}={text:?} is not {kind}"));
@@ -401,9 +372,9 @@ impl<'a> Reader<'a> {
         value
     }
 
-    /// Where MCP may be spoken.
-    fn path(&mut self, name: &str) -> Option<String> {
-        let text = self.text(name)?;
+    /// A path for MCP that no other route has.
+    fn path(&mut self, name: &'static str) -> Option<String> {
+        let (name, text) = self.named_text(name)?;
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/_-.".contains(&byte);
         let is_taken = TAKEN_PATHS.iter().any(|taken| text == *taken || (taken.len() > 3 && text.starts_with(taken)))
             || text.starts_with("/v1/");
@@ -414,9 +385,9 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// The address of a service; whoever calls it decides whether it may be called.
-    fn url(&mut self, name: &str) -> Option<String> {
-        let text = self.text(name)?;
+    /// The address of a service; the caller decides whether it may be called.
+    fn url(&mut self, name: &'static str) -> Option<String> {
+        let (name, text) = self.named_text(name)?;
         let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
         if rest.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_graphic())) {
             return Some(text.trim_end_matches('/').to_owned());
@@ -425,9 +396,9 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// A program that is there now: by its path, or by a name that `PATH` leads to.
-    fn program(&mut self, name: &str) -> Option<String> {
-        let text = self.text(name)?;
+    /// A program that exists: by its path, or by a name in `PATH`.
+    fn program(&mut self, name: &'static str) -> Option<String> {
+        let (name, text) = self.named_text(name)?;
         let is_there = match Path::new(text).components().count() {
             1 => {
                 let search = self.value("PATH").unwrap_or_default();
@@ -437,13 +408,14 @@ impl<'a> Reader<'a> {
             _ => Path::new(text).is_file(),
         };
         if !is_there {
-            self.problems.push(format!("{name}={text:?} is no program of this machine"));
+            self.problems.push(format!("{name}={text:?} is not a program of this machine"));
         }
         Some(text.to_owned())
     }
 
-    fn folder(&mut self, name: &str) -> Option<PathBuf> {
-        let path = PathBuf::from(self.value(name)?);
+    fn folder(&mut self, name: &'static str) -> Option<PathBuf> {
+        let (name, value) = lookup(self.vars, name)?;
+        let path = PathBuf::from(value);
         match std::path::absolute(&path).ok().filter(|path| path.is_dir()) {
             Some(path) => Some(path),
             None => {

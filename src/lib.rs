@@ -18,8 +18,3 @@ pub mod store;
 pub mod terminal;
 pub mod tools;
 pub mod traffic;
-
-/// The examples of the README are tests.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

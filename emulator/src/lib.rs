@@ -447,3 +447,8 @@ impl Emulator {
         self.markers.add(marker, since)
     }
 }
+
+/// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -18,26 +18,26 @@ use crate::tools::DEFAULT_TOOL;
 
 /// How long a connection may take. The server is on this machine.
 pub(super) const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
-/// How long a link can be good.
+/// How long a link is valid.
 const LINK_PATIENCE: Duration = Duration::from_secs(150);
 /// How much longer than asked for the server may take to answer.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Args)]
 pub(super) struct Connection {
-    /// The server
-    #[arg(long, value_name = "URL", env = "KURORYUU_MCP_URL", default_value = "http://127.0.0.1:8100")]
+    /// URL of the server
+    #[arg(long, value_name = "URL", env = config::URL_VARIABLE, default_value_t = config::default_url())]
     url: String,
 
-    /// File with the server's token; a server on this machine that made one for itself needs none to be named
+    /// File with the server's token; not needed for a server on this machine that created its own token
     #[arg(long, value_name = "FILE", env = "KPTY_TOKEN_FILE")]
     token_file: Option<PathBuf>,
 
-    /// Number of the user that the server runs as, where that is not you: only then it is sent the token
+    /// User id of the server, if it runs as another user; without it the token is sent only to your own user's server
     #[arg(long, value_name = "UID", env = "KPTY_SERVER_USER")]
     server_user: Option<u32>,
 
-    /// Print the answer as one line of JSON
+    /// Print the reply as one line of JSON
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -161,8 +161,8 @@ impl Client {
                 Listening::User(_) if self.is_found => return Ok(None),
                 Listening::User(user) => {
                     return Err(Error::Server(format!(
-                        "what listens at {} runs as user {user}, not as you: the token was not sent. \
-                         --server-user {user} sends it there",
+                        "the server at {} runs as user {user}, not as you; the token was not sent. \
+                         --server-user {user} allows it",
                         self.url
                     )));
                 }
@@ -206,7 +206,7 @@ impl Client {
         match body.get("path").and_then(Value::as_str) {
             Some(path) => Ok(format!("{}{path}", self.url)),
             None => {
-                let said = body.get("error").and_then(Value::as_str).unwrap_or("it has no page for people");
+                let said = body.get("error").and_then(Value::as_str).unwrap_or("it does not serve the page");
                 Err(Error::Server(format!("{} refused the request ({status}): {said}", self.url)))
             }
         }
@@ -307,7 +307,7 @@ impl Client {
         } else if error.is_decode() {
             format!("{url} is not a kpty server: its answer is not JSON")
         } else {
-            format!("the server at {url} went away: {error}")
+            format!("the connection to the server at {url} was lost: {error}")
         };
         Error::Server(message)
     }

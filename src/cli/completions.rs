@@ -12,7 +12,7 @@ Examples:
   kpty completions zsh > \"${fpath[1]}/_kpty\"
   kpty completions fish > ~/.config/fish/completions/kpty.fish")]
 pub(super) struct CompletionsArguments {
-    /// The shell they are for
+    /// Shell to complete in
     shell: Shell,
 }
 

@@ -18,7 +18,7 @@ const TALK_PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
 #[derive(Args)]
 #[command(after_help = "\
-Exit codes: 0 everything that is needed is there, 1 something is missing.
+Exit codes: 0 everything needed is present, 1 something is missing or invalid.
 
 Example:
   kpty doctor --json | jq '.[] | select(.state == \"bad\")'")]
@@ -60,7 +60,7 @@ pub(super) async fn doctor(arguments: DoctorArguments) -> Result<Outcome, Failur
     match Config::from_env() {
         Err(error) => found("settings", State::Bad, error.to_string()),
         Ok(config) => {
-            found("settings", State::Good, "all values can be meant".to_owned());
+            found("settings", State::Good, "all values are valid".to_owned());
             let (state, text) = terminal(&config).await;
             found("terminal", state, text);
         }
@@ -133,7 +133,7 @@ async fn terminal(config: &Config) -> (State, String) {
 
 /// Shells that can be given marks, and what it means to be without.
 const SHELLS: [(&str, &str); 3] = [
-    ("bash", "sessions need another shell: set KURORYUU_PTY_SHELL"),
+    ("bash", "sessions need another shell: set KPTY_SHELL"),
     ("zsh", "only needed for sessions with zsh"),
     ("fish", "only needed for sessions with fish"),
 ];
@@ -156,7 +156,7 @@ fn is_before_5_1(version: &str) -> bool {
 
 /// Each session takes two descriptors.
 fn descriptors() -> (State, String) {
-    let Some(limit) = pty::open_files_limit() else { return (State::Note, "the limit is not known".to_owned()) };
+    let Some(limit) = pty::open_files_limit() else { return (State::Note, "the limit is unknown".to_owned()) };
     let sessions = limit.saturating_sub(100) / 2;
     let state = if sessions < 100 { State::Note } else { State::Good };
     (state, format!("{limit} allowed: enough for {sessions} sessions"))
@@ -173,7 +173,7 @@ async fn server(connection: &Connection) -> Result<(State, String), Failure> {
                 false => (State::Bad, format!("kpty {version} at {} cannot save: {degraded}", client.url())),
             }
         }
-        Ok(None) => (State::Note, format!("none at {}; `kpty serve` starts one", client.url())),
+        Ok(None) => (State::Note, format!("no server at {}; `kpty serve` starts one", client.url())),
         Err(error) => (State::Bad, error.to_string()),
     })
 }

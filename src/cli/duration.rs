@@ -13,12 +13,12 @@ pub(super) fn parse(text: &str) -> Result<Duration, String> {
         "" | "s" => 1.0,
         "m" => 60.0,
         "h" => 3600.0,
-        unit => return Err(format!("{unit} is no unit of time: use ms, s, m or h")),
+        unit => return Err(format!("{unit} is not a unit of time: use ms, s, m or h")),
     };
     // `parse` takes words such as `inf` too, but those have no digits.
     let number: f64 = digits.parse().map_err(|_| format!("{text:?} is not a duration such as 500ms, 30s or 2m"))?;
-    let duration = Duration::try_from_secs_f64(number * seconds_per_unit)
-        .map_err(|_| format!("{text} is not a duration that can be waited for"))?;
+    let duration =
+        Duration::try_from_secs_f64(number * seconds_per_unit).map_err(|_| format!("{text} is too long a duration"))?;
     Ok(duration.min(LONGEST))
 }
 

@@ -10,7 +10,7 @@ use crate::error::Error;
 
 #[derive(Args)]
 #[command(after_help = format!("\
-Secrets are masked. Who ran a command is told as it was recorded, which is a claim and no proof.
+Secrets are masked. The caller of a command is what it claimed to be; it is not verified.
 
 {EXIT_CODES}
 
@@ -21,23 +21,23 @@ pub(super) struct EvidenceArguments {
     /// Id, beginning of the id, or label
     session: String,
 
-    /// These commands; the last one when none is given
+    /// Commands to include; the last one by default
     #[arg(value_name = "ID")]
     commands: Vec<String>,
 
-    /// Why somebody stepped in
+    /// Type of the intervention
     #[arg(long, value_name = "TYPE")]
     intervention: Option<String>,
 
-    /// What was done
+    /// Action that was taken
     #[arg(long, value_name = "TEXT")]
     did: Option<String>,
 
-    /// What came of it
+    /// Result of the action
     #[arg(long, value_name = "TEXT")]
     result: Option<String>,
 
-    /// Leave out what the screen shows
+    /// Leave out the screen
     #[arg(long)]
     no_screen: bool,
 

@@ -11,7 +11,7 @@ use crate::error::Error;
 use kpty_guard::Refusal;
 use kpty_guard::pending::edited;
 
-/// Ask the guard: what may be typed, and what may be shown.
+/// Check commands against the policy and mask secrets.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -24,11 +24,11 @@ pub(super) struct GuardArguments {
 
 #[derive(Subcommand)]
 enum Question {
-    /// Say of each line of standard input whether it may be typed. Nothing is run.
+    /// Check each line of standard input against the command policy; nothing is run.
     ///
     /// A line is a command, or a JSON object with `command` and `id`.
     Check(CheckArguments),
-    /// Copy standard input to standard output, secrets masked. Everything else stays, byte for byte.
+    /// Copy standard input to standard output with secrets masked; everything else stays, byte for byte.
     Redact,
 }
 

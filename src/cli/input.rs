@@ -10,7 +10,7 @@ use super::{EXIT_DONE, Failure, Outcome};
 
 #[derive(Args)]
 #[command(after_help = format!("\
-Types the line as it is and presses Enter; it does not wait. Use `kpty talk` for commands of a shell.
+Types the line as it is, presses Enter and returns at once. Use `kpty talk` for shell commands.
 
 {EXIT_CODES}
 
@@ -21,11 +21,11 @@ pub(super) struct SendArguments {
     /// Id, beginning of the id, or label
     session: String,
 
-    /// What to type; line ends in it are left out
+    /// Text to type; line ends in it are dropped
     #[arg(allow_hyphen_values = true)]
     line: String,
 
-    /// Turn \n, \t, \r and \xHH into what they stand for
+    /// Interpret \n, \t, \r and \xHH
     #[arg(long)]
     escapes: bool,
 
@@ -35,7 +35,7 @@ pub(super) struct SendArguments {
 
 #[derive(Args)]
 #[command(after_help = format!("\
-Keys and texts are sent in the order in which they are written. No Enter is added.
+Keys and texts are sent in the order of the arguments. No Enter is added.
 
 {EXIT_CODES}
 
@@ -78,7 +78,7 @@ impl Args for Presses {
                     .action(ArgAction::Append)
                     .value_name("TEXT")
                     .allow_hyphen_values(true)
-                    .help("Text to type between the keys; may be given several times"),
+                    .help("Text to type between the keys; may be repeated"),
             )
     }
 
@@ -96,7 +96,7 @@ impl FromArgMatches for Presses {
             presses.extend(indices.zip(values).map(|(index, value)| (index, press(value.clone()))));
         }
         if presses.is_empty() {
-            let message = "name a key to press, or a --text to type\n";
+            let message = "give a key to press, or a --text to type\n";
             return Err(clap::Error::raw(ErrorKind::MissingRequiredArgument, message));
         }
         presses.sort_by_key(|(index, _)| *index);

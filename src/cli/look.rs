@@ -16,7 +16,7 @@ const OUTPUT_CHARS: u64 = 200_000;
 
 #[derive(Args)]
 #[command(after_help = format!("\
-Prints text as a person would see it. With --mode delta standard error names the marker to go on from.
+Prints text as a person would see it. With --mode delta, standard error names the marker for the next call.
 
 {EXIT_CODES}
 
@@ -28,19 +28,19 @@ pub(super) struct ReadArguments {
     /// Id, beginning of the id, or label
     session: String,
 
-    /// What to print
+    /// Part to print
     #[arg(long, value_enum, default_value = "tail")]
     mode: ModeName,
 
-    /// The newest lines only, at most 200; --mode full has them all
+    /// Number of newest lines, at most 200; --mode full prints all
     #[arg(long, value_name = "N")]
     lines: Option<u64>,
 
-    /// With --mode delta: what changed since this marker
+    /// With --mode delta: marker of an earlier reply
     #[arg(long, value_name = "ID")]
     marker: Option<u64>,
 
-    /// Print soft-wrapped rows one by one instead of joined
+    /// Print soft-wrapped rows separately instead of joined
     #[arg(long)]
     no_merge: bool,
 
@@ -56,7 +56,7 @@ enum ModeName {
     Viewport,
     /// What changed since a marker
     Delta,
-    /// Everything that is kept
+    /// All lines that are kept
     Full,
 }
 
@@ -74,7 +74,7 @@ impl ModeName {
 
 #[derive(Args)]
 #[command(after_help = format!("\
-Prints matching lines with their numbers, lines around them with a dash instead of a colon.
+Prints matching lines with their numbers; context lines have a dash instead of a colon.
 
 {EXIT_CODES}
 
@@ -85,19 +85,19 @@ pub(super) struct SearchArguments {
     /// Id, beginning of the id, or label
     session: String,
 
-    /// Regular expression to look for in history and screen
+    /// Regular expression
     #[arg(allow_hyphen_values = true)]
     regex: String,
 
-    /// Lines to print around a match
+    /// Context lines around a match
     #[arg(short = 'C', long, value_name = "N")]
     context: Option<u64>,
 
-    /// Upper and lower case are the same
+    /// Ignore case
     #[arg(short, long)]
     ignore_case: bool,
 
-    /// At most so many matches, the newest
+    /// Maximum number of matches, the newest
     #[arg(long, value_name = "N")]
     max: Option<u64>,
 
@@ -120,7 +120,7 @@ pub(super) struct CommandsArguments {
     #[arg(value_name = "ID")]
     command: Option<String>,
 
-    /// So many of the newest commands; 20 when not given
+    /// Number of newest commands; 20 by default
     #[arg(long, value_name = "N", conflicts_with = "command")]
     limit: Option<u64>,
 
@@ -247,7 +247,7 @@ pub(super) async fn commands(arguments: CommandsArguments) -> Result<Outcome, Fa
             if !is_list {
                 print::text(answer.text("output"))?;
                 if answer.flag("truncated") {
-                    print::problem("the middle of the output is left out");
+                    print::problem("the middle of the output is omitted");
                 }
                 return Ok(());
             }

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::client::Client;
 use super::serve::end_signal;
 use super::{Failure, Outcome, print};
-use crate::config::{Config, LONGEST_TALK};
+use crate::config::{self, Config, LONGEST_TALK};
 use crate::error::{Error, Result};
 use crate::server::{
     AGENT_HEADER, Block, CLIENT_HEADER, Engine, SHOWS_PROGRESS_HEADER, ToolAnswer, ToolCall, serve_stdio,
@@ -32,26 +32,26 @@ const LAST_PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
 #[command(after_help = "\
-If a server answers at the address, calls go to it, and its sessions go on when this ends. Otherwise the sessions live
-in this process and are ended with it. RUST_LOG sets what is logged to standard error.
+If a server answers at the URL, calls are forwarded to it, and its sessions outlive this process. Otherwise the sessions
+run in this process and end with it. RUST_LOG sets what is logged to standard error.
 
 Examples:
   claude mcp add kpty -- kpty mcp              in Claude Code
   codex mcp add kpty -- kpty mcp               in Codex")]
 pub(super) struct McpArguments {
-    /// The server to use if it is there
-    #[arg(long, value_name = "URL", env = "KURORYUU_MCP_URL", default_value = "http://127.0.0.1:8100")]
+    /// URL of the server to use if it is running
+    #[arg(long, value_name = "URL", env = config::URL_VARIABLE, default_value_t = config::default_url())]
     url: String,
 
-    /// File with the server's token; a server on this machine that made one for itself needs none to be named
+    /// File with the server's token; not needed for a server on this machine that created its own token
     #[arg(long, value_name = "FILE", env = "KPTY_TOKEN_FILE")]
     token_file: Option<PathBuf>,
 
-    /// Number of the user that the server runs as, where that is not you: only then it is sent the token
+    /// User id of the server, if it runs as another user; without it the token is sent only to your own user's server
     #[arg(long, value_name = "UID", env = "KPTY_SERVER_USER")]
     server_user: Option<u32>,
 
-    /// Never use a server; keep the sessions in this process
+    /// Do not use a server; run the sessions in this process
     #[arg(long)]
     alone: bool,
 }

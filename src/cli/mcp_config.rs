@@ -4,31 +4,32 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::{Failure, Outcome, print};
+use crate::config;
 
 /// How long a client should let a call take: a `talk` may wait for its command.
 const CALL_PATIENCE_S: u32 = 600;
 
 #[derive(Args)]
 #[command(after_help = "\
-Without --stdio the client talks to a server that runs already (`kpty serve`); with it the client starts `kpty mcp`, which
-uses that server when there is one.
+Without --stdio the client connects to a running server (`kpty serve`). With --stdio it starts `kpty mcp`, which uses that
+server if there is one.
 
 Examples:
   kpty mcp-config claude            for .mcp.json in a project
   kpty mcp-config codex --stdio     for ~/.codex/config.toml")]
 pub(super) struct McpConfigArguments {
-    /// The program that is to use kpty
+    /// MCP client
     client: McpClient,
 
-    /// Start kpty as a child of the client instead of asking a server
+    /// Let the client start `kpty mcp` as a child process instead of connecting to a server
     #[arg(long)]
     stdio: bool,
 
-    /// The server's address, with the path of MCP where that is not /mcp
-    #[arg(long, value_name = "URL", env = "KURORYUU_MCP_URL", default_value = "http://127.0.0.1:8100")]
+    /// URL of the server, with the path of MCP if that is not /mcp
+    #[arg(long, value_name = "URL", env = config::URL_VARIABLE, default_value_t = config::default_url())]
     url: String,
 
-    /// The variable that holds the token of a server that asks for one
+    /// Variable that holds the token of a server that requires one
     #[arg(long, value_name = "NAME", conflicts_with = "stdio")]
     token_variable: Option<String>,
 }

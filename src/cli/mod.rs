@@ -1,6 +1,6 @@
 //! The command line: raw arguments, then meaning, then an exit code.
 //!
-//! Exit codes are a contract with scripts; the help of each command and the README list them.
+//! Exit codes are a contract with scripts; the help of each command and `docs/src/cli.md` list them.
 
 #[cfg(unix)]
 mod attach;
@@ -20,6 +20,7 @@ mod open;
 mod print;
 mod progress;
 mod record;
+mod reference;
 mod remote;
 mod replay;
 mod run;
@@ -40,7 +41,7 @@ use crate::error::Error;
 
 /// Done.
 const EXIT_DONE: u8 = 0;
-/// Nothing found, waited in vain, or a check found differences.
+/// Nothing found, a wait timed out, or a check found differences.
 const EXIT_NOTHING: u8 = 1;
 /// The request could not be carried out.
 const EXIT_OTHER: u8 = 2;
@@ -50,12 +51,12 @@ const EXIT_NOT_FOUND: u8 = 3;
 const EXIT_BUSY: u8 = 4;
 /// The session's program has ended.
 const EXIT_EXITED: u8 = 5;
-/// The time is up, as `timeout` says it.
+/// Timeout; the same code as of `timeout`.
 const EXIT_TIMEOUT: u8 = 124;
-/// The program of `run` could not be started, as shells say it.
+/// The program of `run` could not be started; the same code as of shells.
 const EXIT_NOT_STARTED: u8 = 127;
 
-/// The terminal that AI agents can trust.
+/// A headless terminal server for AI agents.
 #[derive(Parser)]
 #[command(name = "kpty", version, about, arg_required_else_help = true)]
 struct Arguments {
@@ -65,61 +66,67 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run the server: terminals for agents, over MCP.
+    /// Run the server.
     Serve(serve::ServeArguments),
-    /// Serve MCP on standard input and output, with a running server or without one.
+    /// Serve MCP on standard input and output, with or without a running server.
     Mcp(mcp::McpArguments),
-    /// Run a program in a terminal of its own and print what it showed; needs no server.
+    /// Run a program on a terminal of its own and print its output; needs no server.
     Run(run::RunArguments),
     /// Run a program in this terminal and record it as an asciicast; needs no server.
     Record(record::RecordArguments),
     /// List the sessions of a server.
     List(sessions::ListArguments),
-    /// Start a session; prints its id.
+    /// Start a session and print its id.
     Create(sessions::CreateArguments),
-    /// Run a command in a session, wait for its end, print its output.
+    /// Run a command in a session, wait for its end and print its output.
     Talk(talk::TalkArguments),
-    /// Print what a session shows.
+    /// Print the screen or history of a session.
     Read(look::ReadArguments),
     /// Type a line and press Enter.
     Send(input::SendArguments),
     /// Press keys.
     Keys(input::KeysArguments),
-    /// Wait for a text, for quiet, for the prompt, or for an end.
+    /// Wait for a text, quiet, the prompt, or the end of a command or program.
     Wait(talk::WaitArguments),
     /// Call any action by its name and parameters, as agents do; prints the reply as JSON.
     Call(call::CallArguments),
-    /// Draw what a session shows, as PNG or SVG.
+    /// Draw the screen of a session as PNG or SVG.
     Screenshot(screenshot::ScreenshotArguments),
-    /// Look for a regular expression in history and screen.
+    /// Search history and screen for a regular expression.
     Search(look::SearchArguments),
     /// List the commands of a session, or print the output of one.
     Commands(look::CommandsArguments),
-    /// Print what was run and what came of it as one JSON, to attach to a message.
+    /// Print commands and their results as one JSON object, to attach to a message.
     Evidence(evidence::EvidenceArguments),
     /// Change the size of a session's terminal.
     Resize(sessions::ResizeArguments),
-    /// End a session and everything in it.
+    /// End a session and all its processes.
     Kill(sessions::KillArguments),
-    /// See and use a session in this terminal, full-screen.
+    /// Show and use a session full-screen in this terminal.
     #[cfg(unix)]
     Attach(attach::AttachArguments),
-    /// Open the page for people in a browser.
+    /// Open the page in a browser.
     Open(open::OpenArguments),
-    /// Say whether a server runs, and where.
+    /// Show whether a server is running, and where.
     Status(status::StatusArguments),
     /// End a running server and its sessions.
     Stop(status::StopArguments),
-    /// Ask the guard what may be typed and shown; needs no server.
+    /// Check commands against the policy and mask secrets; needs no server.
     Guard(guard::GuardArguments),
     /// Check whether this machine has what kpty needs.
     Doctor(doctor::DoctorArguments),
-    /// Print what to put into the settings of an MCP client.
+    /// Print the settings for an MCP client.
     McpConfig(mcp_config::McpConfigArguments),
-    /// Print what a shell needs to complete the arguments of kpty.
+    /// Print the completion script of a shell.
     Completions(completions::CompletionsArguments),
-    /// Print what the screen shows after a captured stream, or check a folder of fixtures.
+    /// Print the screen after a captured stream, or check a folder of fixtures.
     Replay(replay::ReplayArguments),
+    /// Print a generated page of the reference.
+    #[command(hide = true)]
+    Reference(reference::ReferenceArguments),
+    /// Write man pages into a folder.
+    #[command(hide = true)]
+    Man(reference::ManArguments),
 }
 
 /// How a command ended.
@@ -132,9 +139,9 @@ enum Outcome {
 /// Why a command could not be carried out.
 enum Failure {
     Error(Error),
-    /// The reason has been told.
+    /// The reason has been printed.
     Code(u8),
-    /// Standard output went away; nothing is wrong with the request.
+    /// Standard output was closed; nothing is wrong with the request.
     OutputClosed,
 }
 
@@ -148,7 +155,7 @@ impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         match error.kind() {
             std::io::ErrorKind::BrokenPipe => Self::OutputClosed,
-            // A full disk, say: whoever asked must not take half an answer for a whole one.
+            // A full disk, for example: a partial output must not look like a complete one.
             _ => Self::Error(Error::Output(error)),
         }
     }
@@ -198,10 +205,12 @@ fn carry_out(command: Command) -> Result<Outcome, Failure> {
         Command::Doctor(arguments) => ask(doctor::doctor(arguments)),
         Command::McpConfig(arguments) => mcp_config::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
+        Command::Reference(arguments) => reference::reference(&arguments),
+        Command::Man(arguments) => reference::man(&arguments),
     }
 }
 
-/// One question to a server needs no threads.
+/// One call of a server needs no threads.
 fn ask(question: impl Future<Output = Result<Outcome, Failure>>) -> Result<Outcome, Failure> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(no_runtime)?;
     runtime.block_on(question)

@@ -30,8 +30,8 @@ const OPENERS: [&[&str]; 2] = [&["xdg-open"], &["gio", "open"]];
 
 #[derive(Args)]
 #[command(after_help = "\
-The link lets one browser in, once, within two minutes: it is as good as you are, so do not pass it on. It is printed
-where no browser can be opened.
+The link logs in one browser, once, within two minutes. Whoever has it can act as you: do not pass it on. It is printed
+if no browser can be opened.
 
 Exit codes: 0 done, 2 no server, or it refused.
 

@@ -15,9 +15,8 @@ use crate::terminal::local::{NewSession, Session, knowing_environment};
 
 #[derive(Args)]
 #[command(after_help = "\
-Keys go to the program and what it prints is shown, if this is a terminal; otherwise it gets no input and only the file
-is written. The file is private (mode 0600), never written over, and holds what looks like a secret masked unless --raw
-is given. Play it with `asciinema play FILE`, or look at its end with `kpty replay FILE`.
+In a terminal, keys go to the program and its output is shown; otherwise it gets no input and only the file is written.
+The file is private (mode 0600) and never overwritten; secrets are masked unless --raw is given. Play it with `asciinema play FILE`, or look at its end with `kpty replay FILE`.
 
 Exit code: the program's own; 128 and the signal's number when a signal ended it; 127 when it could not be started; 2
 for other failures.
@@ -27,15 +26,15 @@ Examples:
   kpty record -o demo.cast -- htop
   kpty record -o build.cast --cols 100 -- make")]
 pub(super) struct RecordArguments {
-    /// File to write; kpty-PID.cast in this directory if not given
+    /// File to write; kpty-PID.cast in this directory by default
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Width of the terminal; this terminal's
+    /// Width of the terminal; that of this terminal by default
     #[arg(long, value_name = "C")]
     cols: Option<u16>,
 
-    /// Height of the terminal; this terminal's
+    /// Height of the terminal; that of this terminal by default
     #[arg(long, value_name = "R")]
     rows: Option<u16>,
 
@@ -43,15 +42,15 @@ pub(super) struct RecordArguments {
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
 
-    /// Record what is typed, too: passwords with it, where they do not look like secrets
+    /// Also record what is typed, including passwords that do not look like secrets
     #[arg(long)]
     input: bool,
 
-    /// Leave secrets as they are
+    /// Do not mask secrets
     #[arg(long)]
     raw: bool,
 
-    /// End the recording, not the program, before the file has more bytes
+    /// Size in bytes at which the recording ends; the program continues
     #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_BYTES)]
     max_bytes: u64,
 
@@ -179,8 +178,8 @@ impl Resizes {
 fn report(status: &Status) {
     let path: &Path = &status.path;
     let what = match &status.ended {
-        Some(End::TooLarge) => "which is as large as it may be; the program went on",
-        Some(End::TooFast) => "up to where more came than could be written",
+        Some(End::TooLarge) => "which has reached its size limit; the program continued",
+        Some(End::TooFast) => "until output came faster than it could be written",
         Some(End::Disk(problem)) => problem,
         _ => return print::problem(&format!("recorded {} ({} bytes)", path.display(), status.bytes)),
     };

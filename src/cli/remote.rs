@@ -8,7 +8,7 @@ use crate::error::Error;
 
 /// For the end of each help.
 pub(super) const EXIT_CODES: &str = "\
-Exit codes: 0 done, 1 nothing found or waited in vain, 2 wrong usage or another failure (the message says which), 3 no such
+Exit codes: 0 done, 1 nothing found or a wait timed out, 2 wrong usage or another failure (see the message), 3 no such
 session, 4 the session is busy, 5 its program has ended.";
 
 /// What a command needs to ask.
@@ -32,12 +32,10 @@ impl Remote {
         match candidates(&sessions, name).as_slice() {
             [id] => Ok((*id).to_owned()),
             [] => {
-                print::problem(&format!("no session {name:?}; `kpty list` shows those there are"));
+                print::problem(&format!("no session {name:?}; `kpty list` shows all sessions"));
                 Err(Failure::Code(EXIT_NOT_FOUND))
             }
-            several => {
-                Err(Error::Usage(format!("{name:?} may be any of these sessions: {}", several.join(", "))).into())
-            }
+            several => Err(Error::Usage(format!("{name:?} fits several sessions: {}", several.join(", "))).into()),
         }
     }
 

@@ -23,8 +23,8 @@ const INTERRUPTED: u8 = 130;
 
 #[derive(Args)]
 #[command(after_help = "\
-The output is printed when the program has ended, as a person would have seen it: no colours, no cursor movements. It
-gets no input. History beyond 10,000 lines is dropped, with a note on standard error.
+The output is printed when the program has ended, as a person would have seen it, without colours or cursor movements.
+The program gets no input. History beyond 10,000 lines is dropped, with a note on standard error.
 
 Exit code: the program's own; 128 and the signal's number when a signal ended it; 124 after --timeout; 127 when it could
 not be started; 2 for other failures.
@@ -46,7 +46,7 @@ pub(super) struct RunArguments {
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
 
-    /// End the program after this long, such as 30s, 500ms or 2m
+    /// Time after which the program is ended, such as 30s, 500ms or 2m
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     timeout: Option<Duration>,
 

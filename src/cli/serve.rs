@@ -24,48 +24,48 @@ const LAST_PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
 #[command(after_help = "\
-Whoever may ask the server can run commands as you. It listens on this machine only, answers only your own user (on
-Linux; elsewhere who has the token in the state folder) and refuses web pages of others. It ends, and its sessions
-with it, on SIGTERM or Ctrl-C; SIGHUP only has it read --token-file again. RUST_LOG sets what is logged to standard error.
+Whoever can call the server can run commands as you. It listens on loopback, accepts only your own user (on Linux;
+elsewhere callers with the token of the state folder) and refuses web pages of other sites. SIGTERM and Ctrl-C end the
+server and its sessions; SIGHUP makes it read --token-file again. RUST_LOG sets what is logged to standard error.
 
 Examples:
   kpty serve                                   MCP at http://127.0.0.1:8100/mcp
   kpty serve --port 0 --state-dir ~/.kpty      a free port; ~/.kpty/server.json says which")]
 pub(super) struct ServeArguments {
-    /// Port to listen on; 0 takes a free one. Without it: KURORYUU_MCP_PORT, else 8100
+    /// Port to listen on; 0 takes a free one. Default: KPTY_PORT, else 8100
     #[arg(long, value_name = "P")]
     port: Option<u16>,
 
-    /// Address to listen on. Without it: KURORYUU_MCP_HOST, else 127.0.0.1
+    /// Address to listen on. Default: KPTY_HOST, else 127.0.0.1
     #[arg(long, value_name = "ADDRESS")]
     host: Option<IpAddr>,
 
-    /// Folder for the server's files, created when missing; server.json in it has port, pid and version. Without it:
-    /// ai/checkpoints/pty under KURORYUU_PROJECT_ROOT where that is set, else ~/.local/state/kpty
+    /// State folder, created when missing; server.json in it has port, pid and version. Default: ai/checkpoints/pty below
+    /// KPTY_PROJECT_ROOT if that is set, else ~/.local/state/kpty
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
 
-    /// Allow an address that other machines can reach: who has the token can then run commands here
+    /// Allow an address that other machines can reach: whoever has the token can then run commands here
     #[arg(long, requires = "token_file")]
     allow_remote: bool,
 
-    /// Allow the bridge of a desktop on this host besides loopback; may be given several times
+    /// Allow desktop bridges on this host in addition to loopback; may be repeated
     #[arg(long, value_name = "HOST")]
     allow_bridge: Vec<String>,
 
-    /// Tell another kpty of this server's sessions, as a desktop app does: there they are listed, resolved and used too
+    /// Register this server's sessions with another kpty, where they are listed, resolved and used, too
     #[arg(long, value_name = "URL")]
     register_with: Option<String>,
 
-    /// File with a token (mode 0600) that lets in who is not your own user: Authorization: Bearer TOKEN
+    /// File with a token (mode 0600) that admits other users: Authorization: Bearer TOKEN
     #[arg(long, value_name = "FILE", env = "KPTY_TOKEN_FILE")]
     token_file: Option<PathBuf>,
 
-    /// Answer every user of this machine, without a token
+    /// Accept every user of this machine, without a token
     #[arg(long)]
     no_auth: bool,
 
-    /// Answer web pages of this origin too, such as http://localhost:5173; may be repeated
+    /// Accept web pages of this origin, such as http://localhost:5173; may be repeated
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
 }

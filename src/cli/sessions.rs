@@ -24,7 +24,7 @@ pub(super) struct ListArguments {
 
 #[derive(Args)]
 #[command(after_help = format!("\
-Prints the id of the new session alone, so that a script can keep it.
+Prints only the id of the new session, so that a script can keep it.
 
 {EXIT_CODES}
 
@@ -33,11 +33,11 @@ Examples:
   kpty create --label build --cwd ~/src -- zsh         by this name it can be found again
   kpty create --cols 100 --rows 40 -- python3 -q       any program will do"))]
 pub(super) struct CreateArguments {
-    /// Program to start; the server's default is a shell
+    /// Program to start; the server's shell by default
     #[arg(long, value_name = "PROGRAM", conflicts_with = "command")]
     shell: Option<String>,
 
-    /// Directory to start in; the server's default is where it was started itself
+    /// Directory to start in; the server's own by default
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
 
@@ -49,15 +49,15 @@ pub(super) struct CreateArguments {
     #[arg(long, value_name = "R")]
     rows: Option<u16>,
 
-    /// A name for people
+    /// Name for people
     #[arg(long)]
     label: Option<String>,
 
-    /// A variable of the program's environment; may be given several times
+    /// Variable of the program's environment; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
     env: Vec<(String, String)>,
 
-    /// Do not make the shell mark its commands
+    /// Start the shell without integration
     #[arg(long)]
     no_integration: bool,
 
@@ -100,7 +100,7 @@ pub(super) struct KillArguments {
     /// Id, beginning of the id, or label
     session: String,
 
-    /// Also a leader's session
+    /// Also end a leader's session
     #[arg(long)]
     force: bool,
 

@@ -16,7 +16,7 @@ const STOP_PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Args)]
 #[command(after_help = "\
-Exit codes: 0 it runs, 1 no server answers there, 2 something else does.
+Exit codes: 0 a server is running, 1 no server answers, 2 another program answers.
 
 Example:
   kpty status || kpty serve &")]
@@ -27,9 +27,9 @@ pub(super) struct StatusArguments {
 
 #[derive(Args)]
 #[command(after_help = "\
-The server is asked by SIGTERM: it ends its sessions, saves its state and goes.
+Sends SIGTERM: the server ends its sessions, saves its state and exits.
 
-Exit codes: 0 it has ended, 1 no server answers there, 2 it could not be ended.
+Exit codes: 0 the server has ended, 1 no server answers, 2 it could not be ended.
 
 Example:
   kpty stop --url http://127.0.0.1:8123")]
@@ -61,7 +61,8 @@ pub(super) async fn stop(arguments: StopArguments) -> Result<Outcome, Failure> {
     let client = Client::new(&arguments.connection)?;
     let Some(health) = client.health(CONNECT_PATIENCE).await? else { return Ok(nobody(&client)) };
     let pid = own_program(&health).ok_or_else(|| {
-        let message = format!("what answers at {} is not a kpty of this machine: nothing was ended", client.url());
+        let message =
+            format!("what answers at {} is not a kpty server of this machine: nothing was ended", client.url());
         Failure::from(Error::Server(message))
     })?;
     Control::signal_process(pid, Signal::Terminate);

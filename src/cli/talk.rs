@@ -24,9 +24,9 @@ const LONGEST_PART: Duration = Duration::from_secs(40);
 #[command(after_help = "\
 Prints what the command printed.
 
-Exit code: the command's own. Otherwise 124 when the time is up (the command goes on: `kpty wait SESSION --command ID`), 2
-for wrong usage or another failure, 3 no such session, 4 the session is busy, 5 its program has ended; then standard
-error has a line with the reason.
+Exit code: the command's own. Otherwise 124 on timeout (the command continues: `kpty wait SESSION --command ID`), 2 for
+wrong usage or another failure, 3 no such session, 4 the session is busy, 5 its program has ended; then standard error
+has a line with the reason.
 
 Examples:
   kpty talk build 'make -j2' --timeout 10m
@@ -40,11 +40,11 @@ pub(super) struct TalkArguments {
     #[arg(allow_hyphen_values = true)]
     command: String,
 
-    /// How long to wait for its end, such as 500ms, 10s or 2m; 30s when not given, 1h at most
+    /// Timeout such as 500ms, 10s or 2m; 30s by default, at most 1h
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     timeout: Option<Duration>,
 
-    /// Send Ctrl-C when the time is up
+    /// Send Ctrl-C on timeout
     #[arg(long)]
     interrupt: bool,
 
@@ -54,7 +54,7 @@ pub(super) struct TalkArguments {
 
 #[derive(Args)]
 #[command(after_help = format!("\
-The first thing that comes ends the wait. Prints what it was, then the last lines of the session.
+The first condition that holds ends the wait. Prints the condition, then the last lines of the session.
 
 {EXIT_CODES}
 
@@ -67,39 +67,39 @@ pub(super) struct WaitArguments {
     /// Id, beginning of the id, or label
     session: String,
 
-    /// Until this text appears
+    /// Wait until this text appears
     #[arg(long, value_name = "TEXT", group = "what")]
     text: Option<String>,
 
-    /// Until a line matches this regular expression
+    /// Wait until a line matches this regular expression
     #[arg(long, value_name = "REGEX", group = "what", conflicts_with = "text")]
     regex: Option<String>,
 
-    /// Until --text or --regex is no longer on the screen
+    /// Wait until --text or --regex is no longer on the screen
     #[arg(long)]
     gone: bool,
 
-    /// Until nothing was printed for this long
+    /// Wait until there was no output for this long
     #[arg(long, value_name = "TIME", value_parser = duration::parse, group = "what")]
     quiet: Option<Duration>,
 
-    /// Until a shell is at its prompt
+    /// Wait until a shell is at its prompt
     #[arg(long, group = "what")]
     prompt: bool,
 
-    /// Until the session's program ends
+    /// Wait until the session's program ends
     #[arg(long, group = "what")]
     exit: bool,
 
-    /// Until this command ends
+    /// Wait until this command ends
     #[arg(long, value_name = "ID", group = "what")]
     command: Option<String>,
 
-    /// Only what came after this marker of an earlier answer
+    /// Consider only what changed after this marker of an earlier reply
     #[arg(long, value_name = "ID")]
     marker: Option<u64>,
 
-    /// How long to wait, such as 500ms, 10s or 2m; 30s when not given
+    /// Timeout such as 500ms, 10s or 2m; 30s by default
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     timeout: Option<Duration>,
 
@@ -122,14 +122,15 @@ pub(super) async fn talk(arguments: TalkArguments) -> Result<Outcome, Failure> {
     });
     let patience = arguments.timeout.unwrap_or(DEFAULT_TIMEOUT);
     let asked = remote.client.call_for(patience, "talk", parameters);
-    let answer = progress::while_waiting("waiting for the end of the command (Ctrl-C: it goes on)", asked).await?;
+    let answer =
+        progress::while_waiting("waiting for the end of the command (it continues after Ctrl-C)", asked).await?;
     remote.finish(&answer, own_code, |answer| {
         print::text(answer.text("output"))?;
         if answer.flag("truncated") {
-            print::problem("the middle of the output is left out; `kpty commands SESSION ID` has more of it");
+            print::problem("the middle of the output is omitted; `kpty commands SESSION ID` prints more of it");
         }
         if answer.number("exit_code").is_none() {
-            print::problem("the command ended, but its exit code is not known");
+            print::problem("the command ended, but its exit code is unknown");
         }
         Ok(())
     })

@@ -11,8 +11,8 @@ const LEAST: u64 = 4 << 20;
 
 impl Reader<'_> {
     /// A number of bytes, with K, M, G or T behind it or not.
-    pub(super) fn size(&mut self, name: &str, default: usize) -> usize {
-        let Some(text) = self.text(name) else { return default };
+    pub(super) fn size(&mut self, name: &'static str, default: usize) -> usize {
+        let Some((name, text)) = self.named_text(name) else { return default };
         match parse(text).filter(|&bytes| bytes >= LEAST) {
             Some(bytes) => usize::try_from(bytes).unwrap_or(usize::MAX),
             None => {

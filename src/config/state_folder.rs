@@ -10,13 +10,13 @@ const OWN_NAME: &str = "kpty";
 
 /// The state folder for this environment: in the project where one is named, else where the platform keeps state.
 /// None where the environment names no place at all.
-pub(super) fn choose(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    if let Some(root) = set("KURORYUU_PROJECT_ROOT") {
+pub(super) fn choose(variable: impl Fn(&'static str) -> Option<OsString>) -> Option<PathBuf> {
+    let set = |name: &'static str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(root) = set("KPTY_PROJECT_ROOT") {
         return std::path::absolute(root).ok().map(|root| root.join(IN_PROJECT));
     }
     // A relative path is no place: it would be another one in each folder.
-    let place = |name: &str| set(name).filter(|path| path.is_absolute());
+    let place = |name: &'static str| set(name).filter(|path| path.is_absolute());
     let among = |folder: &Path| folder.join(OWN_NAME);
     if cfg!(windows) {
         return place("LOCALAPPDATA").as_deref().map(among);
@@ -41,7 +41,7 @@ mod tests {
         ] {
             let variable = |name: &str| {
                 let value = match name {
-                    "KURORYUU_PROJECT_ROOT" => project,
+                    "KPTY_PROJECT_ROOT" => project,
                     "XDG_STATE_HOME" => xdg,
                     "HOME" => home,
                     _ => "",
@@ -50,7 +50,7 @@ mod tests {
             };
             assert_eq!(choose(variable), expected.map(PathBuf::from), "{project:?} {xdg:?} {home:?}");
         }
-        let relative = choose(|name| (name == "KURORYUU_PROJECT_ROOT").then(|| OsString::from("p")));
+        let relative = choose(|name| (name == "KPTY_PROJECT_ROOT").then(|| OsString::from("p")));
         assert!(relative.is_some_and(|path| path.is_absolute() && path.ends_with("p/ai/checkpoints/pty")));
         assert_eq!(choose(|_| None), None);
     }

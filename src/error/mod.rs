@@ -154,8 +154,8 @@ pub enum Error {
     Blocked(Box<Blocked>),
     /// Reading screens is switched off by a setting.
     #[error(
-        "Reading the terminal is switched off by KURORYUU_TERM_BUFFER_ACCESS=off; whoever runs the server can switch \
-         it on"
+        "Reading the terminal is switched off by KPTY_TERM_BUFFER_ACCESS=off (KURORYUU_TERM_BUFFER_ACCESS); whoever runs \
+         the server can switch it on"
     )]
     TermReadDisabled,
     /// This server has no local sessions.

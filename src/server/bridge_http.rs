@@ -59,7 +59,7 @@ pub(super) async fn listen(host: IpAddr, wanted: u16) -> OurResult<TcpListener> 
     }
     let cause = problem.map(|cause| cause.to_string()).unwrap_or_default();
     Err(Error::Server(format!(
-        "cannot listen on a port from {wanted} to {last} for the bridge: {cause}; KURORYUU_PTY_BRIDGE_PORT chooses \
+        "cannot listen on a port from {wanted} to {last} for the bridge: {cause}; KPTY_BRIDGE_PORT (KURORYUU_PTY_BRIDGE_PORT) chooses \
          another one"
     )))
 }

@@ -14,6 +14,7 @@ mod crowd;
 mod desktop_auth;
 pub(crate) mod live;
 mod mcp;
+mod openapi;
 mod pace;
 mod peer;
 mod pty_http;
@@ -137,7 +138,7 @@ impl Server {
         check_reach(settings)?;
         let wanted = SocketAddr::new(host, port);
         let refused = |cause: std::io::Error| {
-            let advice = "--host and --port, or KURORYUU_MCP_HOST and KURORYUU_MCP_PORT, choose another place";
+            let advice = "--host and --port, or KPTY_HOST and KPTY_PORT (KURORYUU_MCP_HOST, KURORYUU_MCP_PORT), choose another address";
             Error::Server(format!("cannot listen on {wanted}: {cause}; {advice}"))
         };
         let listener = TcpListener::bind(wanted).await.map_err(refused)?;
@@ -388,6 +389,7 @@ fn router(tools: &Tools, health: Health, policy: &Policy) -> Router {
         .merge(live::routes(tools))
         .merge(traffic_http::routes(tools))
         .merge(agents_http::routes(tools))
+        .merge(openapi::routes())
         .fallback(not_found)
 }
 

@@ -7,6 +7,7 @@ mod bridge_http;
 mod cli;
 mod desktop;
 mod desktop_app;
+mod docs;
 mod fixtures;
 mod guard;
 mod layers;

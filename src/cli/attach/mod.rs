@@ -35,9 +35,9 @@ const ESCAPE_PATIENCE: Duration = Duration::from_millis(40);
 
 #[derive(Args)]
 #[command(after_help = format!("\
-The screen is the session's own, in the upper left corner; what does not fit is cut. Every key goes to the session but
-the one to detach with, which is Ctrl-\\ unless --detach names another. Secrets are masked, and what you type passes the
-guard like everything else. The session keeps its size unless --resize is given. Several may be attached.
+The screen is the session's own, in the upper left corner; what does not fit is cut. Every key goes to the session
+except the one that detaches: Ctrl-\\, or that of --detach. Secrets are masked, and what you type passes the command
+policy. The session keeps its size unless --resize is given. Several terminals may be attached.
 
 {EXIT_CODES} When the program ends while you look: its own code, 128 and its number for a signal.
 
@@ -49,11 +49,11 @@ pub(super) struct AttachArguments {
     /// Id, beginning of the id, or label
     session: String,
 
-    /// Make the session as large as this terminal, and follow it
+    /// Resize the session to this terminal, and follow its size
     #[arg(long)]
     resize: bool,
 
-    /// The key to detach with: ctrl- and a letter or one of \ ] ^ _
+    /// Key that detaches: ctrl- and a letter or one of \ ] ^ _
     #[arg(long, value_name = "KEY", default_value = "ctrl-\\", value_parser = control_key)]
     detach: u8,
 
@@ -63,7 +63,7 @@ pub(super) struct AttachArguments {
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-/// Why it is over.
+/// Why the attachment ended.
 enum End {
     Detached,
     /// The session's program ended; how, if that is known.
@@ -115,7 +115,7 @@ pub(super) async fn attach(arguments: AttachArguments) -> Result<Outcome, Failur
     drop(tty);
     match end.map_err(no_terminal)? {
         End::Detached => {
-            print::problem(&format!("detached from {id}; it goes on"));
+            print::problem(&format!("detached from {id}; it continues"));
             Ok(Outcome::Done)
         }
         End::Exited { code, signal } => {
@@ -129,7 +129,7 @@ pub(super) async fn attach(arguments: AttachArguments) -> Result<Outcome, Failur
             Ok(Outcome::Code(code))
         }
         End::Signal(number) => Ok(Outcome::Code(128 + number)),
-        End::Lost(why) => Err(Error::Server(format!("the server went away: {why}")).into()),
+        End::Lost(why) => Err(Error::Server(format!("the connection to the server was lost: {why}")).into()),
     }
 }
 
@@ -142,7 +142,7 @@ async fn connect(remote: &Remote) -> Result<Socket, Failure> {
     let mut request = format!("ws://{place}{PATH}?as=attach").into_client_request().map_err(refused)?;
     if let Some(token) = remote.client.token().await? {
         let value = format!("Bearer {token}").parse();
-        let value = value.map_err(|_| Error::Usage("the token is not one".to_owned()))?;
+        let value = value.map_err(|_| Error::Usage("the token is invalid".to_owned()))?;
         request.headers_mut().insert("authorization", value);
     }
     let (socket, _) = connect_async(request).await.map_err(refused)?;
