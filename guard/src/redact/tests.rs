@@ -125,9 +125,7 @@ fn hostile_texts_end_soon() {
         " \rx",
     ] {
         let text: String = piece.chars().cycle().take(1 << 20).chain(".".chars()).collect();
-        let began = std::time::Instant::now();
-        let _ = redactor.redact(&text);
-        let took = began.elapsed();
+        let took = crate::tests::cpu_time::of(|| drop(redactor.redact(&text)));
         assert!(took < std::time::Duration::from_secs(10), "{piece:?} took {took:?}");
     }
 }
