@@ -1,6 +1,6 @@
 //! Walks through a line as a shell would and refuses it at the first command that falls under a rule.
 //!
-//! Keeps what the line itself tells: variables, the directory, small files it writes, what flows through its pipes. It
+//! Keeps what the line itself says: variables, the directory, small files it writes, what flows through its pipes. It
 //! runs nothing. Every loop is bounded: layers of wrappers, nesting of substitutions, and the text that is looked at.
 
 use std::collections::HashMap;
@@ -335,37 +335,13 @@ impl<'p> Judge<'p> {
             return self.shell(name, arguments, input);
         }
         if matches!(name, "cmd" | "powershell" | "pwsh") {
-            let line: Vec<String> = arguments
-                .iter()
-                .map(|a| if a.contains(' ') && a.starts_with('/') { format!("\"{a}\"") } else { a.clone() })
-                .collect();
-            let input = input.text.as_deref().unwrap_or("");
-            super::windows::judge(self, &format!("{name} {}", line.join(" ")))?;
-            super::windows::judge(
-                self,
-                if arguments.iter().any(|a| a == "-") || arguments.is_empty() { input } else { "" },
-            )?;
-            return Ok(Flow::default());
+            return self.windows_shell(name, arguments, input);
         }
-        if matches!(name, "fd" | "fdfind") {
-            return self.inside(finders::fd(arguments), input);
+        if let Some((inner, text)) = found_by(name, arguments) {
+            let output = self.inside(inner, input)?;
+            return Ok(text.map_or(output, |text| Flow { text: Some(text), is_download: false }));
         }
-        if matches!(name, "find" | "gfind") {
-            let (inner, found) = finders::find(arguments);
-            self.inside(inner, input)?;
-            return Ok(Flow { text: Some(found), is_download: false });
-        }
-        if matches!(name, "env" | "sudo")
-            && let Some(folder) = wrappers::folder(arguments)
-        {
-            let path = clean(folder, &self.cwd);
-            self.cwd = if path.is_absolute { Cwd::At(path.names) } else { Cwd::Somewhere };
-        }
-        if matches!(name, "env" | "sudo" | "doas") {
-            for (name, value) in arguments.iter().filter_map(|argument| argument.split_once('=')) {
-                self.run_later(name, value)?;
-            }
-        }
+        self.environment(name, arguments)?;
         if matches!(name, "tee" | "sponge" | "cp" | "mv" | "install") {
             self.copy_known(name, arguments, input)?;
         }
@@ -377,32 +353,68 @@ impl<'p> Judge<'p> {
         if let Some(inner) = wrappers::inner(name, arguments, listed.as_deref().or(input.text.as_deref())) {
             return self.inside(inner, input);
         }
+        self.program(name, arguments, input)?;
+        Ok(self.output(name, arguments, input))
+    }
+
+    /// A line for `cmd` or PowerShell.
+    fn windows_shell(&mut self, name: &str, arguments: &[String], input: &Flow) -> Verdict<Flow> {
+        let quoted = |word: &String| match word.contains(' ') && word.starts_with('/') {
+            true => format!("\"{word}\""),
+            false => word.clone(),
+        };
+        let line: Vec<String> = arguments.iter().map(quoted).collect();
+        super::windows::judge(self, &format!("{name} {}", line.join(" ")))?;
+        if arguments.iter().any(|a| a == "-") || arguments.is_empty() {
+            super::windows::judge(self, input.text.as_deref().unwrap_or(""))?;
+        }
+        Ok(Flow::default())
+    }
+
+    /// What `env` and `sudo` set for the command that they run.
+    fn environment(&mut self, name: &str, arguments: &[String]) -> Verdict<()> {
+        if matches!(name, "env" | "sudo")
+            && let Some(folder) = wrappers::folder(arguments)
+        {
+            let path = clean(folder, &self.cwd);
+            self.cwd = if path.is_absolute { Cwd::At(path.names) } else { Cwd::Somewhere };
+        }
+        if matches!(name, "env" | "sudo" | "doas") {
+            for (name, value) in arguments.iter().filter_map(|argument| argument.split_once('=')) {
+                self.run_later(name, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A program that wraps nothing: what it runs by itself, and what its arguments do.
+    fn program(&mut self, name: &str, arguments: &[String], input: &Flow) -> Verdict<()> {
         let variable = |name: &str| match self.vars.get(name) {
             Some(Value { items, .. }) => Some(items.join(" ")),
             None => (name == "HOME").then(|| HOME.to_string()),
         };
-        if let Some(inner) = code::inside(name, arguments, input.text.as_deref(), &variable) {
-            for found in inner {
-                self.inside(vec![found], &Flow::default())?;
-            }
+        for inner in code::inside(name, arguments, input.text.as_deref(), &variable).into_iter().flatten() {
+            self.inside(vec![inner], &Flow::default())?;
         }
         if code::forks_forever(name, arguments) {
             return Err(Violation::new(&FORK_BOMB, name, arguments));
         }
         self.unless_off(self.vector(name, arguments))?;
-        self.network(name, arguments)?;
-        let is_download = matches!(name, "curl" | "wget" | "fetch" | "aria2c" | "http" | "lwp-request");
+        self.network(name, arguments)
+    }
+
+    /// What a program prints, as far as the line tells.
+    fn output(&self, name: &str, arguments: &[String], input: &Flow) -> Flow {
+        let file = || arguments.iter().find_map(|argument| self.file(argument));
         let text = decode::output(name, arguments, input.text.as_deref());
         // A file that the line itself wrote can be read again.
         let text = text.or_else(|| code::printed(name, arguments)).or_else(|| match name {
-            "cat" | "head" | "tail" => arguments.iter().find_map(|argument| self.file(argument)),
-            "base64" | "xxd" | "rev" | "tr" => {
-                let read = arguments.iter().find_map(|argument| self.file(argument))?;
-                decode::output(name, arguments, Some(&read))
-            }
+            "cat" | "head" | "tail" => file(),
+            "base64" | "xxd" | "rev" | "tr" => decode::output(name, arguments, Some(&file()?)),
             _ => None,
         });
-        Ok(Flow { text, is_download: is_download || input.is_download && text_passes(name) })
+        let is_download = matches!(name, "curl" | "wget" | "fetch" | "aria2c" | "http" | "lwp-request");
+        Flow { text, is_download: is_download || input.is_download && text_passes(name) }
     }
 
     /// Judges what a wrapper runs, one layer deeper.
@@ -455,6 +467,18 @@ impl<'p> Judge<'p> {
             Cwd::Somewhere => ".".to_owned(),
             Cwd::At(names) => Path::absolute(names),
         }
+    }
+}
+
+/// What `find` and `fd` run, and the names that `find` prints.
+fn found_by(name: &str, arguments: &[String]) -> Option<(Vec<Inner>, Option<String>)> {
+    match name {
+        "fd" | "fdfind" => Some((finders::fd(arguments), None)),
+        "find" | "gfind" => {
+            let (inner, found) = finders::find(arguments);
+            Some((inner, Some(found)))
+        }
+        _ => None,
     }
 }
 

@@ -81,11 +81,7 @@ impl Judge<'_> {
 
     /// Runs a text with arguments of its own.
     pub(super) fn call(&mut self, text: &str, arguments: &[String], input: &Flow) -> Verdict<()> {
-        for (index, value) in arguments.iter().take(9).enumerate() {
-            self.set(&(index + 1).to_string(), vec![value.clone()]);
-        }
-        self.set("@", arguments.to_vec());
-        self.set("*", arguments.to_vec());
+        self.set_positional(arguments);
         self.text(text, input.text.as_deref())?;
         for name in ["@", "*", "1", "2", "3", "4", "5", "6", "7", "8", "9"] {
             self.vars.remove(name);

@@ -17,6 +17,7 @@ mod later;
 mod lexer;
 mod program;
 mod prose;
+mod secrets;
 mod shell;
 mod shells;
 mod table;

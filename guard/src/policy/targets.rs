@@ -141,7 +141,7 @@ impl Path {
         self.names.last().map_or("", String::as_str)
     }
 
-    fn starts(&self, names: &[&str]) -> bool {
+    pub(super) fn starts(&self, names: &[&str]) -> bool {
         self.names.len() >= names.len() && self.names.iter().zip(names).all(|(own, name)| own == name)
     }
 
@@ -220,117 +220,12 @@ impl Path {
             _ => self.is_vital().then_some(&WRITE_VITAL),
         }
     }
-
-    /// The rule under which this may not be shown or copied.
-    pub(super) fn secret(&self) -> Option<&'static Rule> {
-        let names: Vec<&str> = self.names.iter().map(|name| meant(name)).collect();
-        let last = names.last().copied().unwrap_or("");
-        let after = |folder: &str| names.iter().rposition(|name| *name == folder).map(|at| &names[at + 1..]);
-        let whole = |rest: &[&str]| rest.iter().all(|name| is_everything(name));
-        if let Some(rest) = after(".ssh") {
-            let name = rest.first().copied().unwrap_or("*");
-            let is_open = name.ends_with(".pub")
-                || name.ends_with(".md")
-                || ["config", "known_hosts", "authorized_keys", "rc", "environment"]
-                    .iter()
-                    .any(|open| name.starts_with(open));
-            return (!is_open).then_some(&PRIVATE_KEY);
-        }
-        if let Some(rest) = after(".aws") {
-            let is_secret =
-                whole(rest) || rest.iter().any(|name| name.starts_with("cred") || matches!(*name, "sso" | "cli"));
-            return is_secret.then_some(&CLOUD_KEY);
-        }
-        if let Some(rest) = after("gcloud")
-            && names.iter().any(|name| matches!(*name, ".config" | "AppData" | "Roaming"))
-        {
-            let is_open = rest.first().is_some_and(|name| matches!(*name, "configurations" | "logs" | "active_config"));
-            return (!is_open).then_some(&CLOUD_KEY);
-        }
-        if let Some(rest) = after(".gnupg") {
-            let is_secret =
-                whole(rest) || rest.iter().any(|name| name.starts_with("private-keys") || name.starts_with("secring"));
-            return is_secret.then_some(&PRIVATE_KEY);
-        }
-        let below = |folder: &str, files: &[&str]| {
-            after(folder).is_some_and(|rest| rest.iter().any(|name| files.iter().any(|file| name.starts_with(file))))
-        };
-        if below(".azure", &["accessTokens", "msal_token", "azureProfile", "service_principal"])
-            || below(".kube", &["config", "*"])
-            || below(".docker", &["config.json"])
-            || below("gh", &["hosts.yml"])
-            || below(".cargo", &["credentials"])
-            || below(".gem", &["credentials"])
-            || below(".terraform.d", &["credentials"])
-            || below("doctl", &["config.yaml"])
-            || self.starts(&["run", "secrets"])
-            || self.starts(&["var", "run", "secrets"])
-            || matches!(
-                last,
-                ".netrc" | "_netrc" | ".git-credentials" | ".pgpass" | ".vault-token" | ".s3cfg" | ".boto"
-            )
-            || matches!(last, ".pypirc" | ".npmrc" if names.first() == Some(&"home") || names.first() == Some(&"root"))
-        {
-            return Some(&CLOUD_KEY);
-        }
-        if self.starts(&["etc", "ssl", "private"])
-            || (self.starts(&["etc", "ssh"]) && last.starts_with("ssh_host") && !last.ends_with(".pub"))
-            || (last.starts_with("privkey") && last.ends_with(".pem"))
-        {
-            return Some(&PRIVATE_KEY);
-        }
-        let is_bare =
-            names.len() == 1 || names.get(names.len().wrapping_sub(2)).is_some_and(|name| name.contains(UNKNOWN));
-        if is_bare && matches!(last, "id_rsa" | "id_dsa" | "id_ecdsa" | "id_ed25519" | "id_ed25519_sk") {
-            return Some(&PRIVATE_KEY);
-        }
-        let is_hash_file = |file: &str| names == ["etc", file];
-        let folded = names.iter().map(|name| name.to_lowercase()).collect::<Vec<_>>();
-        let is_hive = folded.iter().any(|name| name == "config" || name == "repair" || name == "regback")
-            && folded.iter().any(|name| name == "system32" || name == "windows")
-            && folded.last().is_some_and(|name| matches!(name.as_str(), "sam" | "system" | "security"));
-        if ["shadow", "gshadow", "shadow-", "gshadow-", "master.passwd"].into_iter().any(is_hash_file)
-            || is_hive
-            || last.eq_ignore_ascii_case("ntds.dit")
-            || matches!(
-                last,
-                "Login Data" | "logins.json" | "key4.db" | "key3.db" | "login.keychain-db" | "login.keychain"
-            )
-            || last.ends_with(".kdbx")
-            || names.contains(&"Keychains")
-            || names.contains(&".password-store")
-        {
-            return Some(&PASSWORDS);
-        }
-        None
-    }
 }
 
 /// `ada0p2`, `da1`: a short name, a number and perhaps a part of it.
 fn is_bsd_disk(device: &str) -> bool {
     let rest = ["ada", "nda", "nvd", "da", "wd"].iter().find_map(|start| device.strip_prefix(start));
     rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-}
-
-/// The name that a pattern is likely to be meant for.
-fn meant(name: &str) -> &str {
-    const NAMES: [&str; 12] = [
-        ".ssh",
-        ".aws",
-        ".gnupg",
-        ".kube",
-        ".config",
-        ".docker",
-        "gcloud",
-        "id_rsa",
-        "id_ed25519",
-        "shadow",
-        "credentials",
-        "etc",
-    ];
-    let is_pattern = name.contains(['*', '?', '[']) && !is_everything(name) && name.chars().any(char::is_alphanumeric);
-    let fits = |known: &&&str| known.starts_with('.') == name.starts_with('.') && glob_matches(name, known);
-    if is_pattern { NAMES.iter().find(fits).map_or(name, |known| known) } else { name }
 }
 
 /// The rule for a tree that begins at the root.
