@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use kpty::config::Config;
 use kpty::store::{Saver, Store};
 use kpty::tools::{Caller, Tools};
-use kpty::traffic::{Journal, Recording, Retention};
+use kpty::traffic::{Journal, Retention, TrafficOptions};
 use serde_json::{Map, Value, json};
 
 use crate::support::{COLS, Home, ROWS, median, percentile, rounds, runtime, verdict};
@@ -45,7 +45,7 @@ impl Side {
         let (store, restored) = Store::open(&folder).expect("a state folder");
         let saver = Saver::start(store, Arc::new(tools.registry().clone()), restored.orphans);
         if records {
-            tools.traffic().start(Recording {
+            tools.traffic().start(TrafficOptions {
                 folder: Some(folder),
                 retention: Retention { age: Duration::from_secs(24 * 3_600), rows: 10_000 },
                 journal: Some(Box::new(saver.journal()) as Journal),

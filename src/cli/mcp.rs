@@ -92,7 +92,7 @@ fn tell_gateway(tools: &Tools) {
     if let Some(gateway) = config.gateway_url.clone() {
         let retention = Retention { age: config.traffic_age, rows: config.traffic_rows };
         let gateway = Some(gateway);
-        tools.traffic().start(Recording { folder: None, retention, journal: None, gateway, own_address: None });
+        tools.traffic().start(TrafficOptions { folder: None, retention, journal: None, gateway, own_address: None });
     }
 }
 

@@ -1,27 +1,27 @@
-//! Characters that must join their neighbours, as shapes: box drawing, blocks, braille, sextants, powerline.
+//! Renders characters that must join their neighbours as shapes: box drawing, blocks, braille, sextants, powerline.
 //!
-//! Fonts draw them for their own line height and leave seams; here they fill their cell exactly.
+//! Fonts draw them for their own line height, which leaves gaps; here they fill the cell exactly.
 
 use std::fmt::Write as _;
 
 use super::shapes::{Paths, Pixels, Rect, Rects, Unit, px};
 use super::theme::{Inks, blend};
 
-/// A cell, and its middle: half a pixel off, so that a line of one pixel lies on the pixels.
+/// Cell size and its centre, offset by half a pixel so that a line of one pixel is aligned to pixels.
 const W: Unit = px(10);
 const H: Unit = px(20);
 const MID: (Unit, Unit) = (px(5) + 2, px(10) + 2);
-/// Half of a thin line, half of a thick one.
+/// Half widths of a thin and a thick line.
 const THIN: Unit = 2;
 const THICK: Unit = px(1) + 2;
-/// The two lines of a double one: their inner and outer edges from the middle.
+/// Inner and outer edges of a double line, measured from the centre.
 const INNER: Unit = px(1) + 2;
 const OUTER: Unit = px(2) + 2;
 /// Radius of round corners.
 const RADIUS: Unit = px(4) + 2;
 
-/// What leads up, right, down and left from the middle of U+2500 to U+257F, two bits each from the lowest: nothing,
-/// thin, thick, double. Dashes, round corners and diagonals are none of it.
+/// Lines from the centre of U+2500 to U+257F up, right, down and left, two bits each from the lowest: none, thin,
+/// thick, double. Dashes, round corners and diagonals are not included.
 const ARMS: [u8; 128] = [
     0x44, 0x88, 0x11, 0x22, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x14, 0x18, 0x24, 0x28, 0x50, 0x90, 0x60,
     0xa0, 0x05, 0x09, 0x06, 0x0a, 0x41, 0x81, 0x42, 0x82, 0x15, 0x19, 0x16, 0x25, 0x26, 0x1a, 0x29, 0x2a, 0x51, 0x91,
@@ -32,14 +32,14 @@ const ARMS: [u8; 128] = [
     0x00, 0x00, 0x40, 0x01, 0x04, 0x10, 0x80, 0x02, 0x08, 0x20, 0x48, 0x21, 0x84, 0x12,
 ];
 
-/// Where shapes go.
+/// Target of the shapes.
 pub(super) struct Canvas<'a> {
     pub(super) rects: &'a mut Rects,
     pub(super) strokes: &'a mut Paths,
     pub(super) fills: &'a mut Paths,
 }
 
-/// Draws the character of the cell whose corner is given. False for one that is the font's.
+/// Draws the character of the cell at a corner. Returns false for a character that the font draws.
 pub(super) fn draw(c: char, (x, y): (Unit, Unit), inks: Inks, canvas: &mut Canvas<'_>) -> bool {
     let mut fill = |left: Unit, top: Unit, right: Unit, bottom: Unit| {
         let rect = Rect { x: x + left, y: y + top, w: right - left, h: bottom - top };
@@ -66,7 +66,7 @@ pub(super) fn draw(c: char, (x, y): (Unit, Unit), inks: Inks, canvas: &mut Canva
             }
         }
         '\u{1fb00}'..='\u{1fb3b}' => {
-            // In the order of their bits, without the empty, the two half and the full one.
+            // Sextants are in bit order, without the empty, the two half and the full block.
             let number = c as u32 - 0x1fb00 + 1;
             let number = number + u32::from(number >= 21);
             let number = number + u32::from(number >= 42);
@@ -92,7 +92,7 @@ pub(super) fn draw(c: char, (x, y): (Unit, Unit), inks: Inks, canvas: &mut Canva
     true
 }
 
-/// The weights of what leads from the middle.
+/// Weight of one line from the centre.
 #[derive(Clone, Copy)]
 struct Weight(u8);
 
@@ -115,7 +115,7 @@ impl Weight {
 fn arms(code: u8, mut fill: impl FnMut(Unit, Unit, Unit, Unit)) {
     let weight = |direction: usize| Weight(code >> (2 * (direction % 4)) & 3);
     for direction in 0..4 {
-        // Seen along the arm: `left` and `right` are its sides.
+        // Relative to the direction of the line: `left` and `right` are its sides.
         let (arm, right, opposite, left) =
             (weight(direction), weight(direction + 1), weight(direction + 2), weight(direction + 3));
         let mut line = |start: Unit, from: Unit, until: Unit| match direction {
@@ -172,7 +172,7 @@ fn dashes(c: char, mut fill: impl FnMut(Unit, Unit, Unit, Unit)) {
     }
 }
 
-/// Round corners and diagonals, as lines of one pixel.
+/// Draws round corners and diagonals as lines of one pixel.
 fn curves(c: char, (x, y): (Unit, Unit), data: &mut String) {
     let (left, right, top, bottom) = (Pixels(x), Pixels(x + W), Pixels(y), Pixels(y + H));
     if matches!(c, '╱' | '╳') {

@@ -1,18 +1,18 @@
-//! The embedded font: DejaVu Sans Mono, and which characters it has.
+//! The embedded font, DejaVu Sans Mono, and its character coverage.
 
 use std::sync::{Arc, LazyLock};
 
 use resvg::usvg::fontdb;
 
-/// As the SVG names it.
+/// Family name in the SVG.
 pub(super) const FAMILY: &str = "DejaVu Sans Mono";
-/// The size at which a character is exactly ten pixels wide: its advance is 1233 of 2048.
+/// Font size at which a character is exactly ten pixels wide: its advance is 1233 of 2048 units.
 pub(super) const SIZE: f32 = 10.0 * 2048.0 / 1233.0;
 
 static REGULAR: &[u8] = include_bytes!("../../assets/fonts/DejaVuSansMono.ttf");
 static BOLD: &[u8] = include_bytes!("../../assets/fonts/DejaVuSansMono-Bold.ttf");
 
-/// The two faces, for the rasteriser; no other font is ever looked for.
+/// Both faces for the rasterizer; no other font is used.
 pub(super) static FACES: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
     let mut faces = fontdb::Database::new();
     for face in [REGULAR, BOLD] {
@@ -23,12 +23,12 @@ pub(super) static FACES: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
 
 static COVERAGE: LazyLock<Coverage> = LazyLock::new(|| Coverage::read(REGULAR).unwrap_or_default());
 
-/// The characters that the regular face has; the bold one has nearly the same.
+/// Returns the coverage of the regular face; that of the bold face is nearly the same.
 pub(super) fn coverage() -> &'static Coverage {
     &COVERAGE
 }
 
-/// Ranges of characters, in order.
+/// Sorted ranges of characters.
 #[derive(Debug, Default)]
 pub(super) struct Coverage {
     ranges: Vec<(u32, u32)>,
@@ -41,7 +41,7 @@ impl Coverage {
         after > 0 && c <= self.ranges[after - 1].1
     }
 
-    /// Reads the character map of a TrueType font: the table `cmap`, in its form 12.
+    /// Parses the character map of a TrueType font: table `cmap`, format 12.
     fn read(font: &[u8]) -> Option<Self> {
         let tables = usize::from(short(font, 4)?);
         let record = (0..tables).map(|n| 12 + 16 * n).find(|&at| font.get(at..at + 4) == Some(b"cmap"))?;

@@ -1,6 +1,6 @@
-//! From cells to what is drawn where: grounds, shapes, runs of text.
+//! Converts cells to drawing elements: backgrounds, shapes and text runs.
 //!
-//! Owns the grid: everything has its place from its cell, never from the width of a glyph.
+//! Owns the grid: every position follows from the cell, never from the width of a glyph.
 
 use std::fmt::Write as _;
 
@@ -12,34 +12,34 @@ use super::shapes::{Paths, Pixels, Rect, Rects, Unit, px};
 use super::theme::{Inks, Rgb, Theme};
 use super::{CELL, Subject};
 
-/// A longer gap of blanks begins a new run.
-const LONGEST_GAP: usize = 40;
+/// Maximum run of blanks inside a text run; a longer gap starts a new run.
+const MAX_GAP: usize = 40;
 
-/// A picture, in the order in which it is drawn.
+/// A picture as layers in drawing order.
 #[derive(Debug)]
 pub(super) struct Drawing {
     pub(super) cols: usize,
     pub(super) rows: usize,
     pub(super) theme: Theme,
-    pub(super) grounds: Rects,
+    pub(super) backgrounds: Rects,
     pub(super) shapes: Rects,
     pub(super) strokes: Paths,
     pub(super) fills: Paths,
-    pub(super) texts: Vec<Text>,
-    /// Over the text: what strikes it out, and thin cursors.
+    pub(super) texts: Vec<TextRun>,
+    /// Drawn above the text: strikethrough lines and thin cursors.
     pub(super) over: Rects,
 }
 
-/// Characters of one look.
+/// Characters with the same style.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Text {
+pub(super) struct TextRun {
     pub(super) row: usize,
     pub(super) ink: Ink,
     pub(super) text: String,
-    pub(super) place: Place,
+    pub(super) place: Placement,
 }
 
-/// The look of characters.
+/// Style of characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ink {
     pub(super) color: Rgb,
@@ -47,26 +47,26 @@ pub(super) struct Ink {
     pub(super) italic: bool,
 }
 
-/// Where characters stand.
+/// Positions of the characters of a run.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// One in each cell from this column on.
+pub(super) enum Placement {
+    /// One character per cell, starting at this column.
     Even(usize),
-    /// Each in its own column; the text has as many characters unless there is only one column.
+    /// One column per character; with a single column the text may have several characters.
     Each(Vec<usize>),
-    /// The same for wide ones, each in the middle of two columns.
+    /// Like `Each` for wide characters, centred in two columns.
     Wide(Vec<usize>),
-    /// A small line of a stand-in, around a point.
+    /// Small label of a placeholder, centred at a point.
     Small(Unit, Unit),
 }
 
-/// Lays a picture out. With a font, what it lacks gets a stand-in.
+/// Lays out a picture. With a font, characters it lacks become placeholders.
 pub(super) fn lay_out(subject: &Subject, theme: Theme, font: Option<&Coverage>) -> Drawing {
     let drawing = Drawing {
         cols: subject.cols,
         rows: subject.rows.len(),
         theme,
-        grounds: Rects::default(),
+        backgrounds: Rects::default(),
         shapes: Rects::default(),
         strokes: Paths::default(),
         fills: Paths::default(),
@@ -90,7 +90,7 @@ struct Layout<'a> {
     cursor: Option<Cursor>,
 }
 
-/// The upper left corner of a cell.
+/// Returns the upper left corner of a cell.
 fn corner(row: usize, col: usize) -> (Unit, Unit) {
     (px(CELL.0 as Unit) * col as Unit, px(CELL.1 as Unit) * row as Unit)
 }
@@ -110,7 +110,7 @@ impl Layout<'_> {
             }
         }
         if inks.bg != theme.background() {
-            self.drawing.grounds.add(inks.bg, Rect { x, y, w, h });
+            self.drawing.backgrounds.add(inks.bg, Rect { x, y, w, h });
         }
         let attributes = cell.style.attributes;
         if attributes.contains(Attributes::HIDDEN) {
@@ -125,7 +125,7 @@ impl Layout<'_> {
         }
     }
 
-    /// The form of the cursor, if it is here; a block covers both halves of a wide character.
+    /// Returns the cursor shape if the cursor is in this cell; a block covers both halves of a wide character.
     fn cursor_at(&self, row: usize, col: usize, cell: &Cell) -> Option<CursorShape> {
         let cursor = self.cursor.filter(|cursor| usize::from(cursor.row) == row)?;
         let at = usize::from(cursor.col);
@@ -143,7 +143,7 @@ impl Layout<'_> {
             line(0, 10, 19);
         } else if attributes.contains(Attributes::CURLY_UNDERLINE) {
             let (x, y) = (Pixels(x), Pixels(y + px(18)));
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(self.drawing.strokes.of(color), "M{x} {y}q2.5 -3 5 0t5 0");
         } else if attributes.contains(Attributes::DOTTED_UNDERLINE) {
             (0..10).step_by(2).for_each(|from| line(from, 1, 18));
@@ -161,7 +161,7 @@ impl Layout<'_> {
             return;
         }
         if self.font.is_some_and(|font| !font.has(cell.c)) {
-            return self.stand_in(row, col, cell, inks.fg);
+            return self.placeholder(row, col, cell, inks.fg);
         }
         let attributes = cell.style.attributes;
         let bold = attributes.contains(Attributes::BOLD);
@@ -169,25 +169,25 @@ impl Layout<'_> {
         let marks = cell.marks.iter().filter(|mark| self.font.is_none_or(|font| font.has(**mark)));
         let text: String = std::iter::once(&cell.c).chain(marks).collect();
         let last = self.drawing.texts.last_mut().filter(|last| last.row == row && last.ink == ink);
-        // In lists of places a character is what two bytes of UTF-16 hold: others stand alone.
+        // A position list assigns one position per UTF-16 code unit, so other characters get a run of their own.
         let is_listable = text.chars().count() == 1 && cell.c.len_utf16() == 1;
         match last {
-            Some(Text { place: Place::Even(start), text: run, .. }) if cell.c.is_ascii() && is_listable => {
+            Some(TextRun { place: Placement::Even(start), text: run, .. }) if cell.c.is_ascii() && is_listable => {
                 let gap = col - *start - run.len();
-                if gap <= LONGEST_GAP {
+                if gap <= MAX_GAP {
                     run.extend(std::iter::repeat_n(' ', gap));
                     run.push(cell.c);
                     return;
                 }
             }
-            Some(Text { place: Place::Each(cols), text: run, .. })
+            Some(TextRun { place: Placement::Each(cols), text: run, .. })
                 if is_listable && !cell.c.is_ascii() && cell.width == Width::Single && is_list(cols, run) =>
             {
                 cols.push(col);
                 run.push(cell.c);
                 return;
             }
-            Some(Text { place: Place::Wide(cols), text: run, .. })
+            Some(TextRun { place: Placement::Wide(cols), text: run, .. })
                 if is_listable && cell.width == Width::Double && is_list(cols, run) =>
             {
                 cols.push(col);
@@ -197,15 +197,15 @@ impl Layout<'_> {
             _ => {}
         }
         let place = match cell.width {
-            Width::Double => Place::Wide(vec![col]),
-            _ if cell.c.is_ascii() && is_listable => Place::Even(col),
-            _ => Place::Each(vec![col]),
+            Width::Double => Placement::Wide(vec![col]),
+            _ if cell.c.is_ascii() && is_listable => Placement::Even(col),
+            _ => Placement::Each(vec![col]),
         };
-        self.drawing.texts.push(Text { row, ink, text, place });
+        self.drawing.texts.push(TextRun { row, ink, text, place });
     }
 
-    /// A frame with the character's number, as wide as the character would be.
-    fn stand_in(&mut self, row: usize, col: usize, cell: &Cell, color: Rgb) {
+    /// Draws a frame with the code point in it, as wide as the character would be.
+    fn placeholder(&mut self, row: usize, col: usize, cell: &Cell, color: Rgb) {
         let (x, y) = corner(row, col);
         let is_wide = cell.width == Width::Double;
         let w = px(if is_wide { 2 * CELL.0 } else { CELL.0 } as Unit);
@@ -220,7 +220,7 @@ impl Layout<'_> {
             shapes.add(color, rect);
         }
         let code = match format!("{:04X}", cell.c as u32) {
-            // Five digits do not fit one column.
+            // Five digits do not fit in one column.
             code if code.len() > 4 && !is_wide => "?".to_owned(),
             code => code,
         };
@@ -228,13 +228,13 @@ impl Layout<'_> {
         let lines: Vec<_> = code.as_bytes().chunks(per_line).map(String::from_utf8_lossy).collect();
         let first = if lines.len() > 1 { y + px(9) } else { y + px(12) };
         for (index, line) in lines.into_iter().enumerate() {
-            let place = Place::Small(x + w / 2, first + px(7) * index as Unit);
+            let place = Placement::Small(x + w / 2, first + px(7) * index as Unit);
             let ink = Ink { color, bold: false, italic: false };
-            self.drawing.texts.push(Text { row, ink, text: line.into_owned(), place });
+            self.drawing.texts.push(TextRun { row, ink, text: line.into_owned(), place });
         }
     }
 
-    /// Runs do not go on in the next row.
+    /// Ends the open runs; a run does not continue in the next row.
     fn row_done(&mut self) {
         if let Some(last) = self.drawing.texts.last_mut() {
             last.text.truncate(last.text.trim_end_matches(' ').len());
@@ -242,12 +242,12 @@ impl Layout<'_> {
     }
 }
 
-/// Not a single character with marks.
+/// Returns whether every column has one character of one UTF-16 code unit, without combining marks.
 fn is_list(cols: &[usize], run: &str) -> bool {
     run.chars().all(|c| c.len_utf16() == 1) && run.chars().count() == cols.len()
 }
 
-/// The colours under a block cursor.
+/// Returns the colours of a cell under a block cursor.
 fn under_block(inks: Inks, cursor: Rgb, background: Rgb) -> Inks {
     let text = if inks.bg == cursor { background } else { inks.bg };
     Inks { fg: text, bg: cursor, underline: text }

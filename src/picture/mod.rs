@@ -1,8 +1,8 @@
-//! Pictures of a terminal: cells in, SVG text or PNG bytes out.
+//! Renders a terminal: cells in, SVG text or PNG bytes out.
 //!
-//! Pure: no file, no clock, no font of the system. [`svg()`] is for people and browsers, whose fonts know every script;
-//! [`png()`] is drawn here with the embedded font, and a framed code stands in for a glyph that it lacks. Lines, blocks
-//! and underlines are shapes in both, so that they join whatever the font. The only home of `resvg`.
+//! Pure: uses no file, clock or system font. [`svg()`] targets viewers, whose fonts cover every script; [`png()`] uses
+//! the embedded font and draws a framed code point for a missing glyph. Lines, blocks and underlines are shapes in
+//! both, so that they join with any font. The only module that uses `resvg`.
 
 mod boxes;
 mod font;
@@ -18,34 +18,34 @@ pub use theme::Theme;
 
 use crate::error::{Error, Result};
 
-/// Cells of one picture at most.
+/// Maximum number of cells of a picture.
 pub const MAX_CELLS: usize = 200_000;
-/// Pixels of one PNG at most; four bytes of memory each while it is drawn.
+/// Maximum number of pixels of a PNG; each takes four bytes of memory while it is drawn.
 pub const MAX_PIXELS: u64 = 24_000_000;
-/// The largest factor that a picture is enlarged by.
+/// Maximum scale factor.
 pub const MAX_SCALE: u64 = 4;
 
-/// Width and height of a cell, and the space around all of them, in pixels at scale 1.
+/// Width and height of a cell, and the outer margin, in pixels at scale 1.
 const CELL: (u32, u32) = (10, 20);
 const MARGIN: u32 = 8;
 
-/// What is drawn.
+/// Content of a picture.
 #[derive(Clone, Debug)]
 pub struct Subject {
     /// Width of every row.
     pub cols: usize,
-    /// Top to bottom.
+    /// Rows, top to bottom.
     pub rows: Vec<Row>,
-    /// Drawn where the program lets it be seen.
+    /// Drawn if the program made it visible.
     pub cursor: Option<Cursor>,
 }
 
-/// How it is drawn.
+/// Rendering options.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
-    /// The colours.
+    /// Colour theme.
     pub theme: Theme,
-    /// The factor that the picture is enlarged by, from 1 to [`MAX_SCALE`].
+    /// Scale factor, from 1 to [`MAX_SCALE`].
     pub scale: u32,
 }
 
@@ -56,18 +56,18 @@ impl Default for Look {
 }
 
 impl Subject {
-    /// A whole screen with its cursor.
+    /// Renders a whole screen with its cursor.
     pub fn screen(screen: Screen) -> Self {
         Self { cols: usize::from(screen.size.cols()), rows: screen.rows, cursor: Some(screen.cursor) }
     }
 
-    /// Width and height of the picture, in pixels.
+    /// Returns width and height of the picture in pixels.
     pub fn pixels(&self, look: Look) -> (u32, u32) {
         let side = |cells: usize, size: u32| (cells as u32 * size + 2 * MARGIN) * look.scale;
         (side(self.cols, CELL.0), side(self.rows.len(), CELL.1))
     }
 
-    /// Refuses what is too large to be drawn.
+    /// Rejects a picture beyond the limits.
     fn check(&self, look: Look) -> Result<()> {
         let cells = self.cols * self.rows.len();
         if cells == 0 {
@@ -84,13 +84,13 @@ impl Subject {
     }
 }
 
-/// Draws an SVG: text, shapes and plain attributes; no script, no link, nothing from elsewhere.
+/// Renders an SVG of text, shapes and plain attributes, without scripts, links or external resources.
 pub fn svg(subject: &Subject, look: Look) -> Result<String> {
     subject.check(look)?;
-    Ok(svg::write(&layout::lay_out(subject, look.theme, None), look.scale, svg::For::Viewers))
+    Ok(svg::write(&layout::lay_out(subject, look.theme, None), look.scale, svg::Viewer::External))
 }
 
-/// Draws a PNG.
+/// Renders a PNG.
 pub fn png(subject: &Subject, look: Look) -> Result<Vec<u8>> {
     subject.check(look)?;
     let (width, height) = subject.pixels(look);
@@ -102,7 +102,7 @@ pub fn png(subject: &Subject, look: Look) -> Result<Vec<u8>> {
         return Err(Error::invalid("scale", problem));
     }
     let drawing = layout::lay_out(subject, look.theme, Some(font::coverage()));
-    png::rasterise(&svg::write(&drawing, look.scale, svg::For::OwnFont), width, height)
+    png::rasterise(&svg::write(&drawing, look.scale, svg::Viewer::BuiltIn), width, height)
 }
 
 #[cfg(test)]

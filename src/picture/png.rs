@@ -1,4 +1,4 @@
-//! From our own SVG to pixels.
+//! Rasterizes the SVG of this module.
 
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree};
@@ -6,7 +6,7 @@ use resvg::usvg::{Options, Tree};
 use super::font;
 use crate::error::{Error, Result};
 
-/// Draws an SVG of [`super::svg()`] in its own size.
+/// Renders an SVG of [`super::svg()`] at its own size.
 pub(super) fn rasterise(svg: &str, width: u32, height: u32) -> Result<Vec<u8>> {
     let problem = |what: String| Error::Server(format!("the picture could not be drawn: {what}"));
     let options = Options { fontdb: font::FACES.clone(), font_family: font::FAMILY.to_owned(), ..Options::default() };

@@ -1,16 +1,16 @@
-//! Rectangles and lines by colour, with neighbours joined.
+//! Rectangles and paths grouped by colour; adjacent rectangles are merged.
 //!
-//! Lengths are quarters of a pixel: halves and eighths of a cell are whole numbers of them.
+//! Lengths are in quarter pixels, so halves and eighths of a cell are integers.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::theme::Rgb;
 
-/// Quarters of a pixel.
+/// Length in quarter pixels.
 pub(super) type Unit = i32;
 
-/// In units of a pixel.
+/// Converts pixels to units.
 pub(super) const fn px(pixels: Unit) -> Unit {
     pixels * 4
 }
@@ -24,7 +24,7 @@ pub(super) struct Rect {
     pub(super) h: Unit,
 }
 
-/// Many rectangles. Those of one colour may overlap.
+/// A set of rectangles. Those of one colour may overlap.
 #[derive(Debug, Default)]
 pub(super) struct Rects {
     by_color: BTreeMap<Rgb, Vec<Rect>>,
@@ -39,13 +39,13 @@ impl Rects {
         }
     }
 
-    /// Path data for each colour.
+    /// Returns path data per colour.
     pub(super) fn paths(&self) -> impl Iterator<Item = (Rgb, String)> + '_ {
         self.by_color.iter().map(|(color, rects)| {
             let mut data = String::new();
             for Rect { x, y, w, h } in joined(rects.clone()) {
                 let (x, y, w, h) = (Pixels(x), Pixels(y), Pixels(w), Pixels(h));
-                // Writing to a string does not fail.
+                // Writing to a string cannot fail.
                 let _ = write!(data, "M{x} {y}h{w}v{h}h-{w}z");
             }
             (*color, data)
@@ -53,7 +53,7 @@ impl Rects {
     }
 }
 
-/// The same area in fewer rectangles.
+/// Merges adjacent rectangles; the covered area stays the same.
 fn joined(mut rects: Vec<Rect>) -> Vec<Rect> {
     rects.sort_unstable_by_key(|rect| (rect.y, rect.h, rect.x, rect.w));
     rects.dedup_by(|next, last| {
@@ -74,7 +74,7 @@ fn joined(mut rects: Vec<Rect>) -> Vec<Rect> {
     rects
 }
 
-/// Path data that is stroked or filled, by colour.
+/// Path data that is stroked or filled, per colour.
 #[derive(Debug, Default)]
 pub(super) struct Paths {
     pub(super) by_color: BTreeMap<Rgb, String>,
@@ -86,7 +86,7 @@ impl Paths {
     }
 }
 
-/// A length as it stands in an SVG.
+/// A length in SVG notation.
 #[derive(Clone, Copy)]
 pub(super) struct Pixels(pub(super) Unit);
 

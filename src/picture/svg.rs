@@ -1,27 +1,27 @@
-//! Writing a drawing as SVG.
+//! Serializes a drawing as SVG.
 
 use std::fmt::Write as _;
 
 use super::font::{FAMILY, SIZE};
-use super::layout::{Drawing, Place, Text};
+use super::layout::{Drawing, Placement, TextRun};
 use super::shapes::{Paths, Pixels, Rects};
 use super::theme::Rgb;
 use super::{CELL, MARGIN};
 
-/// From the top of a row to the line that characters stand on.
+/// Distance from the top of a row to the text baseline.
 const BASELINE: usize = 16;
-/// Size of the digits of a stand-in.
+/// Font size of the digits in a placeholder.
 const SMALL: f32 = 6.6;
-/// How far the embedded font, which has no italic face, is slanted.
+/// Slant of italic text; the embedded font has no italic face.
 const SLANT: f32 = 0.2;
 
-/// Who draws it.
+/// Program that renders the SVG.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum For {
-    /// A viewer with fonts of its own: runs are stretched to their cells.
-    Viewers,
-    /// Our rasteriser: the embedded font fits as it is.
-    OwnFont,
+pub(super) enum Viewer {
+    /// A viewer with its own fonts: runs are stretched to their cells.
+    External,
+    /// The built-in rasterizer: the embedded font fits without stretching.
+    BuiltIn,
 }
 
 struct Hex(Rgb);
@@ -37,8 +37,8 @@ impl std::fmt::Display for Hex {
     }
 }
 
-/// The whole file. Writing to a string does not fail, so results of it are not looked at.
-pub(super) fn write(drawing: &Drawing, scale: u32, reader: For) -> String {
+/// Returns the whole file. Writing to a string cannot fail, so write results are ignored.
+pub(super) fn write(drawing: &Drawing, scale: u32, viewer: Viewer) -> String {
     let width = drawing.cols as u32 * CELL.0 + 2 * MARGIN;
     let height = drawing.rows as u32 * CELL.1 + 2 * MARGIN;
     let mut out = String::with_capacity(4096);
@@ -49,23 +49,23 @@ pub(super) fn write(drawing: &Drawing, scale: u32, reader: For) -> String {
         width * scale,
         height * scale
     );
-    let (ground, ink) = (drawing.theme.background(), drawing.theme.foreground());
-    let _ = write!(out, "<rect width=\"{width}\" height=\"{height}\" fill=\"{}\"/>", Hex(ground));
-    let fonts = match reader {
-        For::Viewers => format!("{FAMILY},Menlo,Consolas,monospace"),
-        For::OwnFont => FAMILY.to_owned(),
+    let (background, ink) = (drawing.theme.background(), drawing.theme.foreground());
+    let _ = write!(out, "<rect width=\"{width}\" height=\"{height}\" fill=\"{}\"/>", Hex(background));
+    let fonts = match viewer {
+        Viewer::External => format!("{FAMILY},Menlo,Consolas,monospace"),
+        Viewer::BuiltIn => FAMILY.to_owned(),
     };
     let _ = write!(
         out,
         "<g transform=\"translate({MARGIN} {MARGIN})\" font-family=\"{fonts}\" font-size=\"{SIZE:.3}\" fill=\"{}\">",
         Hex(ink)
     );
-    rects(&mut out, &drawing.grounds);
+    rects(&mut out, &drawing.backgrounds);
     rects(&mut out, &drawing.shapes);
     paths(&mut out, &drawing.fills, "fill");
     paths(&mut out, &drawing.strokes, "fill=\"none\" stroke");
     for run in &drawing.texts {
-        text(&mut out, run, ink, reader);
+        text(&mut out, run, ink, viewer);
     }
     rects(&mut out, &drawing.over);
     out.push_str("</g></svg>\n");
@@ -84,25 +84,25 @@ fn paths(out: &mut String, paths: &Paths, attribute: &str) {
     }
 }
 
-fn text(out: &mut String, run: &Text, ink: Rgb, reader: For) {
+fn text(out: &mut String, run: &TextRun, ink: Rgb, viewer: Viewer) {
     let y = run.row * CELL.1 as usize + BASELINE;
     let across = CELL.0 as usize;
     match &run.place {
-        Place::Even(col) => {
+        Placement::Even(col) => {
             let _ = write!(out, "<text x=\"{}\" y=\"{y}\"", col * across);
-            if reader == For::Viewers && run.text.len() > 1 {
+            if viewer == Viewer::External && run.text.len() > 1 {
                 let _ = write!(out, " textLength=\"{}\"", run.text.len() * across);
             }
         }
-        Place::Each(cols) => {
+        Placement::Each(cols) => {
             list(out, cols.iter().map(|col| col * across));
             let _ = write!(out, " y=\"{y}\"");
         }
-        Place::Wide(cols) => {
+        Placement::Wide(cols) => {
             list(out, cols.iter().map(|col| (col + 1) * across));
             let _ = write!(out, " y=\"{y}\" text-anchor=\"middle\"");
         }
-        Place::Small(x, y) => {
+        Placement::Small(x, y) => {
             let _ = write!(
                 out,
                 "<text x=\"{}\" y=\"{}\" font-size=\"{SMALL}\" text-anchor=\"middle\"",
@@ -118,9 +118,9 @@ fn text(out: &mut String, run: &Text, ink: Rgb, reader: For) {
         out.push_str(" font-weight=\"bold\"");
     }
     if run.ink.italic {
-        let _ = match reader {
-            For::Viewers => write!(out, " font-style=\"italic\""),
-            For::OwnFont => write!(out, " transform=\"matrix(1 0 -{SLANT} 1 {} 0)\"", SLANT * y as f32),
+        let _ = match viewer {
+            Viewer::External => write!(out, " font-style=\"italic\""),
+            Viewer::BuiltIn => write!(out, " transform=\"matrix(1 0 -{SLANT} 1 {} 0)\"", SLANT * y as f32),
         };
     }
     out.push('>');
@@ -137,7 +137,7 @@ fn list(out: &mut String, places: impl Iterator<Item = usize>) {
     out.push('"');
 }
 
-/// Text as XML has it; what XML cannot have is replaced.
+/// Escapes text for XML and replaces characters that XML cannot contain.
 fn escape(out: &mut String, text: &str) {
     for c in text.chars() {
         match c {

@@ -1,4 +1,4 @@
-//! Small screens and what they must look like, as SVG and in pixels.
+//! Renders small screens and checks the SVG and the pixels.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn subject(cols: u16, rows: u16, bytes: &str) -> Subject {
     Subject::screen(emulator.screen())
 }
 
-/// What is inside the group of a picture without its cursor.
+/// Returns the elements inside the group of a picture without its cursor.
 fn inside(cols: u16, rows: u16, bytes: &str) -> String {
     let svg = svg(&Subject { cursor: None, ..subject(cols, rows, bytes) }, Look::default()).expect("a picture");
     let (_, rest) = svg.split_once("fill=\"#e5e5e5\">").expect("a group");
@@ -107,7 +107,7 @@ fn what_is_too_large_is_refused() {
     assert!(svg(&none, Look::default()).is_err() && png(&none, Look::default()).is_err());
 }
 
-/// A PNG and the colours in it.
+/// A PNG and its pixel colours.
 struct Pixels {
     map: Pixmap,
     scale: u32,
@@ -123,14 +123,14 @@ impl Pixels {
         Self::draw(&Subject { cursor: None, ..subject(10, 3, bytes) }, Look::default())
     }
 
-    /// The colour at a place of a cell.
+    /// Returns the colour at a position in a cell.
     fn at(&self, row: u32, col: u32, x: u32, y: u32) -> (u8, u8, u8) {
         let place = |cells: u32, size: u32, inside: u32| (MARGIN + cells * size + inside) * self.scale;
         let pixel = self.map.pixel(place(col, CELL.0, x), place(row, CELL.1, y)).expect("inside the picture");
         (pixel.red(), pixel.green(), pixel.blue())
     }
 
-    /// How many pixels of a cell are not of this colour.
+    /// Returns how many pixels of a cell have another colour.
     fn unlike(&self, row: u32, col: u32, color: (u8, u8, u8)) -> usize {
         let places = (0..CELL.1).flat_map(|y| (0..CELL.0).map(move |x| (x, y)));
         places.filter(|&(x, y)| self.at(row, col, x, y) != color).count()
@@ -170,7 +170,7 @@ fn bold_is_heavier_and_italic_leans() {
     assert!(column(2, 3..7) > column(2, 10..14) + 80, "the top is further to the right");
 }
 
-/// Every line goes to the edge of its cell and meets its neighbour there.
+/// Every line reaches the edge of its cell and meets its neighbour there.
 #[test]
 fn boxes_join_without_a_seam() {
     let pixels = Pixels::of("┌─┐\r\n│ │\r\n└─┘");

@@ -1,17 +1,18 @@
-//! Colours: what a style comes to in red, green and blue.
+//! Resolves styles to RGB colours.
 //!
-//! Dark is the palette that the emulator tells programs about (xterm's). Light has a white ground and the sixteen named
-//! colours dark enough to be read on it; the cube and the greys are the same in both.
+//! The dark theme is the palette that the emulator reports to programs (xterm's). The light theme has a white
+//! background and sixteen named colours dark enough to be read on it; the colour cube and the greys are the same in
+//! both.
 
 use kpty_emulator::{Attributes, Color, Style, palette};
 
-/// A colour as it is drawn.
+/// Red, green and blue.
 pub(super) type Rgb = (u8, u8, u8);
 
-/// How much of a dim text's colour is left; the rest is its background's.
+/// Share of the text colour in dim text; the rest is the background colour.
 const DIM: f32 = 0.6;
 
-/// The sixteen named colours on a light ground.
+/// The sixteen named colours on a light background.
 const LIGHT: [Rgb; 16] = [
     (0x1c, 0x1c, 0x1c),
     (0xb8, 0x10, 0x10),
@@ -31,7 +32,7 @@ const LIGHT: [Rgb; 16] = [
     (0xa0, 0xa0, 0xa0),
 ];
 
-/// Which colours a picture has where the program named none.
+/// Default colours, for cells without an explicit colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Theme {
     /// Light text on black.
@@ -41,7 +42,7 @@ pub enum Theme {
     Light,
 }
 
-/// The colours of one cell.
+/// Foreground and background of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Inks {
     pub(super) fg: Rgb,
@@ -73,7 +74,7 @@ impl Theme {
         }
     }
 
-    /// What a style looks like. Bold stays bold and does not become bright.
+    /// Resolves a style. Bold text keeps its colour and does not become bright.
     pub(super) fn inks(self, style: &Style) -> Inks {
         let mut fg = self.color(style.fg, self.foreground());
         let mut bg = self.color(style.bg, self.background());
@@ -88,7 +89,7 @@ impl Theme {
     }
 }
 
-/// So much of one colour over another.
+/// Blends two colours; `share` is the weight of `over`.
 pub(super) fn blend(over: Rgb, under: Rgb, share: f32) -> Rgb {
     let mix = |over: u8, under: u8| (f32::from(over) * share + f32::from(under) * (1.0 - share)).round() as u8;
     (mix(over.0, under.0), mix(over.1, under.1), mix(over.2, under.2))

@@ -1,4 +1,4 @@
-//! The asciicast formats: version 2 and 3 (a JSON value a line) and the old version 1 (one JSON object).
+//! Parser of asciicast files: versions 2 and 3 (one JSON value per line) and version 1 (one JSON object).
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use serde::Deserialize;
 
 use super::{Action, Event, Recording};
 
-/// What is wrong with a recording, and where.
+/// A parse error and its position.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Problem {
-    /// From 1.
+    /// Line number, starting at 1.
     pub(super) line: Option<usize>,
     pub(super) what: String,
 }
@@ -21,7 +21,7 @@ impl Problem {
     }
 }
 
-/// The header line of version 2 and 3; version 1 has its events in it too.
+/// Header line of versions 2 and 3. In version 1 the same object contains the events.
 #[derive(Deserialize)]
 struct Header {
     version: u64,
@@ -31,14 +31,14 @@ struct Header {
     stdout: Option<Vec<(f64, String)>>,
 }
 
-/// Where version 3 keeps the size.
+/// Version 3 stores the size here.
 #[derive(Deserialize)]
 struct TermHeader {
     cols: u16,
     rows: u16,
 }
 
-/// How the times of events are meant.
+/// Meaning of event times.
 #[derive(Clone, Copy)]
 enum Times {
     SinceStart,
@@ -53,7 +53,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Recording, Problem> {
     let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
     let (number, first) =
         lines.next().ok_or_else(|| Problem::at(1, "the file is empty: an asciicast header is missing"))?;
-    // Version 1 may be spread over lines: then the first line alone is not JSON, but the whole file is.
+    // A version 1 file may span several lines: then the first line alone is not JSON, but the whole file is.
     let header: Header = serde_json::from_str(first).or_else(|error| {
         serde_json::from_str::<Header>(text)
             .ok()
@@ -101,7 +101,7 @@ fn event_lines<'a>(lines: impl Iterator<Item = (usize, &'a str)>, times: Times) 
         let (time, code, data): (f64, String, serde_json::Value) = serde_json::from_str(line)
             .map_err(|error| Problem::at(number, format!("not an event: {}", reason(&error))))?;
         let moment = seconds(time).and_then(|time| match times {
-            // A time that goes back would reorder output: it counts as "at once".
+            // A decreasing time would reorder output, so it counts as the previous time.
             Times::SinceStart => Some(clock.max(time)),
             Times::SincePrevious => clock.checked_add(time),
         });
@@ -113,7 +113,7 @@ fn event_lines<'a>(lines: impl Iterator<Item = (usize, &'a str)>, times: Times) 
     Ok(events)
 }
 
-/// Output and resizes matter to the screen; input, markers and exits do not.
+/// Returns output and resize events; input, markers and exits do not affect the screen.
 fn action(code: &str, data: &serde_json::Value) -> Result<Option<Action>, String> {
     let text = || data.as_str().ok_or_else(|| format!("the data of an event {code:?} is not text"));
     match code {
@@ -130,7 +130,7 @@ fn parse_size(text: &str) -> Result<Size, String> {
     Size::new(parse(cols)?, parse(rows)?).map_err(|error| error.to_string())
 }
 
-/// What the JSON parser says, without its own line number: it counts from the line that it was given.
+/// Returns the JSON parser's message without its line number, which is relative to the parsed line.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.split_once(" at line ") {

@@ -1,8 +1,7 @@
 //! Fixture folders: recordings beside the text they must show.
 //!
-//! `NAME.cast`, or `NAME.bytes` with its size in `NAME.json`, stands beside `NAME.viewport.txt`, `NAME.tail.txt`
-//! and `NAME.full.txt`; those that are there are compared. This is a test that anybody can run on their own
-//! captures.
+//! `NAME.cast`, or `NAME.bytes` with its size in `NAME.json`, is next to `NAME.viewport.txt`, `NAME.tail.txt` and
+//! `NAME.full.txt`; those that exist are compared. Users can run this test on their own captures.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -15,44 +14,44 @@ use crate::error::{Error, Result};
 use crate::recording::Recording;
 use crate::recording::replay::Player;
 
-/// The expectations a recording may have: suffix, what is read, and whether wrapped rows are joined.
+/// The expectation files of a recording: suffix, read mode, and whether wrapped rows are joined.
 const VIEWS: [(&str, Mode, bool); 3] =
     [("viewport", Mode::Viewport, false), ("tail", Mode::Tail, true), ("full", Mode::Full, true)];
-/// What a size file says.
+/// Example of a size file, for error messages.
 const SIZE_EXAMPLE: &str = r#"{"cols": 80, "rows": 24}"#;
-/// Lines of a tail nobody gave a number for.
+/// Default number of lines of a tail.
 pub const TAIL_LINES: usize = 40;
 
-/// One recording with its expectations.
+/// A recording with its expectations.
 #[derive(Debug)]
 pub struct Fixture {
-    /// File name without its ending.
+    /// File name without the extension.
     pub name: String,
     recording: Recording,
     size: Option<Size>,
     base: PathBuf,
 }
 
-/// The size beside plain bytes.
+/// Size file of a plain capture.
 #[derive(Deserialize)]
 struct SizeFile {
     cols: u16,
     rows: u16,
 }
 
-/// What a comparison found.
+/// A mismatch between expectation and replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// File name of the expectation.
+    /// Name of the expectation file.
     pub expectation: String,
     /// Expected lines.
     pub expected: Vec<String>,
-    /// Lines that the replay gave.
+    /// Lines of the replay.
     pub got: Vec<String>,
 }
 
 impl Fixture {
-    /// All fixtures of a folder, by name.
+    /// Loads all fixtures of a folder, sorted by name.
     pub fn load_all(folder: &Path) -> Result<Vec<Self>> {
         let entries = fs::read_dir(folder).map_err(|cause| Error::file("list", folder, cause))?;
         let mut paths = Vec::new();
@@ -76,7 +75,7 @@ impl Fixture {
         Ok(Self { name, recording, size, base: path.with_extension("") })
     }
 
-    /// Replays and compares every expectation that is there. Returns how many were compared, and what differs.
+    /// Replays the recording and compares every existing expectation. Returns the number compared and the mismatches.
     pub fn check(&self, engine: EngineKind) -> Result<(usize, Vec<Difference>)> {
         let mut compared = 0;
         let mut differences = Vec::new();
@@ -95,8 +94,8 @@ impl Fixture {
         Ok((compared, differences))
     }
 
-    /// Rewrites the expectations that are there, or writes `viewport` and `full` when none is.
-    /// Returns the names of the files that changed.
+    /// Rewrites the existing expectations, or writes `viewport` and `full` when there are none. Returns the names of
+    /// the changed files.
     pub fn update(&self, engine: EngineKind) -> Result<Vec<String>> {
         let views = self.views(engine);
         let none_there = views.iter().all(|(path, _)| !path.exists());
@@ -112,7 +111,7 @@ impl Fixture {
         Ok(changed)
     }
 
-    /// The lines of every view, with the file that expects them.
+    /// Returns the lines of every view with the path of its expectation.
     pub fn views(&self, engine: EngineKind) -> Vec<(PathBuf, Vec<String>)> {
         let mut player = Player::new(&self.recording, engine, self.size);
         player.play_to_end();
@@ -150,7 +149,7 @@ fn read_size(path: &Path) -> Result<Size> {
     })
 }
 
-/// Lines without trailing blanks and trailing empty lines.
+/// Strips trailing blanks and trailing empty lines.
 pub fn trimmed<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut lines: Vec<String> = lines.map(|line| line.trim_end_matches([' ', '\t', '\r']).to_owned()).collect();
     while lines.last().is_some_and(String::is_empty) {

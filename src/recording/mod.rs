@@ -1,14 +1,14 @@
-//! Captured terminal streams: bytes with a size, or an asciicast with times and resizes.
+//! Terminal recordings: plain bytes with a size, or an asciicast with times and resizes.
 //!
-//! Owns reading them from disk and writing them there; refuses to interpret their bytes, which is the emulator's part.
+//! Owns reading and writing the files; the emulator interprets the bytes.
 
 mod cast;
 pub mod fixture;
+mod folder;
 mod mask;
 mod paint;
 mod recorder;
 pub mod replay;
-mod shelf;
 mod writer;
 
 use std::fs;
@@ -17,43 +17,43 @@ use std::time::Duration;
 
 use kpty_emulator::Size;
 
+pub use folder::{MAX_FILES, MAX_RUNNING, RecordingFolder, make_folder};
 pub use paint::paint;
 pub use recorder::{DEFAULT_MAX_BYTES, Echo, End, MAX_BYTES_CAP, Options, Recorder, Status, Tap};
-pub use shelf::{MAX_FILES, MAX_RUNNING, Shelf, make_folder};
 
 use crate::error::{Error, Result};
 
-/// What a terminal received, and when.
+/// Timed input of a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recording {
-    /// The size at the start; `None` for plain bytes, which do not say.
+    /// Initial size; `None` for plain bytes, which do not contain one.
     pub size: Option<Size>,
-    /// In the order of their times.
+    /// Events in time order.
     pub events: Vec<Event>,
     /// The events carry real times.
     pub timed: bool,
 }
 
-/// One thing that happened to the terminal.
+/// One event of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Since the start.
+    /// Time since the start.
     pub at: Duration,
-    /// What.
+    /// Kind and data.
     pub action: Action,
 }
 
-/// What happened.
+/// Kind of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// The program wrote bytes.
+    /// Output of the program.
     Output(Vec<u8>),
-    /// The window changed its size.
+    /// New window size.
     Resize(Size),
 }
 
 impl Recording {
-    /// Reads a file: an asciicast when its name ends in `.cast`, plain bytes otherwise.
+    /// Reads a file: an asciicast if its extension is `.cast`, plain bytes otherwise.
     pub fn load(path: &Path) -> Result<Self> {
         let bytes = fs::read(path).map_err(|cause| Error::file("read", path, cause))?;
         if path.extension().is_some_and(|extension| extension == "cast") {
@@ -67,7 +67,7 @@ impl Recording {
         }
     }
 
-    /// Plain bytes, all at once.
+    /// Creates a recording of plain bytes at time zero.
     pub fn from_bytes(bytes: Vec<u8>) -> Self {
         let events = vec![Event { at: Duration::ZERO, action: Action::Output(bytes) }];
         Self { size: None, events, timed: false }

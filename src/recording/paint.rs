@@ -1,13 +1,15 @@
-//! A screen as the bytes that draw it on a blank terminal of its size: how a recording of a running session begins.
+//! Renders a screen as the bytes that draw it on a blank terminal of the same size. A recording of a running session
+//! begins with them.
 //!
-//! Cells, colours, soft wraps, the cursor, its form, and which of the two screens is shown. What cannot be seen is not
+//! Covers cells, colours, soft wraps, the cursor with its shape, and which of the two screens is active. Invisible
+//! state is not covered: scroll margins, tab stops and the current drawing colours.
 //! there: scroll margins, tab stops, the colours that the program would write in next.
 
 use std::io::Write as _;
 
 use kpty_emulator::{Buffer, Cell, Color, CursorShape, Row, Screen, Style, Width};
 
-/// The bytes. Writing to a vector does not fail, so results of it are not looked at.
+/// Returns the bytes. Writing to a vector cannot fail, so write results are ignored.
 pub fn paint(screen: &Screen) -> Vec<u8> {
     let mut out = Vec::new();
     if screen.buffer == Buffer::Alternate {
@@ -44,7 +46,7 @@ pub fn paint(screen: &Screen) -> Vec<u8> {
     out
 }
 
-/// The cells up to the last one that can be seen; all of them where the text goes on.
+/// Returns the cells up to the last visible one; all of them when the row wraps.
 fn content(row: &Row) -> &[Cell] {
     let blank = Cell { c: ' ', marks: Vec::new(), width: Width::Single, style: Style::default(), link: None };
     let end = match row.wrapped {

@@ -1,7 +1,7 @@
-//! Recording a live session: a queue that never makes the session wait, and a thread that masks and writes.
+//! Records a live session: a bounded queue that never blocks the session, and a thread that redacts and writes.
 //!
-//! The queue has a bound. A session that says more than the disk takes loses its recording, not its speed: the
-//! recording ends there, with a note. Files are for their owner alone and never written over.
+//! A session that outpaces the disk loses its recording, not its speed: the recording ends there with a note. Files are
+//! accessible to their owner only and never overwrite another file.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -13,77 +13,77 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use kpty_emulator::Size;
 
-use super::mask::Mask;
+use super::mask::StreamRedactor;
 use super::writer::{CastWriter, Kind};
 use crate::error::{Error, Result};
 use kpty_guard::Redactor;
 
-/// Bytes that may wait to be written.
-const MOST_QUEUED: usize = 8 << 20;
-/// How long output must be quiet before what is held for masking is let go.
+/// Maximum bytes queued for the writer.
+const MAX_QUEUED_BYTES: usize = 8 << 20;
+/// Quiet period of output after which held-back bytes are released.
 const QUIET: Duration = Duration::from_millis(200);
-/// Bytes of a file at most, unless told.
+/// Default maximum size of a file.
 pub const DEFAULT_MAX_BYTES: u64 = 64 << 20;
-/// And at most.
+/// Largest configurable maximum size of a file.
 pub const MAX_BYTES_CAP: u64 = 1 << 30;
 
-/// How a recording is made.
+/// Options of a recording.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The file; it must not be there.
+    /// Path of the file, which must not exist.
     pub path: PathBuf,
-    /// Masks secrets; none writes everything.
+    /// Redacts secrets; `None` records everything as is.
     pub redactor: Option<Arc<Redactor>>,
-    /// What is typed, too.
+    /// Records input as well.
     pub input: bool,
-    /// The file ends before it is larger.
+    /// Maximum size of the file; recording ends before it is exceeded.
     pub max_bytes: u64,
-    /// A name for people.
+    /// Display title.
     pub title: Option<String>,
 }
 
-/// Whoever watches a recording.
+/// Receives a copy of the output.
 pub type Echo = Box<dyn FnMut(&[u8]) + Send>;
 
-/// What a recording has come to.
+/// State of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Bytes in it.
+    /// Current size of the file.
     pub bytes: u64,
-    /// Why it ended; none while it goes on.
+    /// Why the recording ended; `None` while it runs.
     pub ended: Option<End>,
-    /// Secrets are masked in it.
+    /// Secrets are redacted in it.
     pub is_masked: bool,
 }
 
 /// Why a recording ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It was asked to.
+    /// A client stopped it.
     Stopped,
-    /// The session's program ended.
+    /// The program of the session ended.
     SessionEnded,
-    /// The file had its size.
+    /// The file reached its maximum size.
     TooLarge,
-    /// More came than could be written.
+    /// Output arrived faster than it could be written.
     TooFast,
-    /// The disk said this.
+    /// Writing failed with this error.
     Disk(String),
 }
 
 impl End {
-    /// The note at the end of the file; none where nothing is missing.
+    /// Returns the note at the end of the file; `None` if nothing is missing.
     fn note(&self) -> Option<&'static str> {
         match self {
             Self::Stopped | Self::SessionEnded | Self::Disk(_) => None,
-            Self::TooLarge => Some("the recording ends here: it has the size that it may have"),
-            Self::TooFast => Some("the recording ends here: more came than could be written"),
+            Self::TooLarge => Some("recording ended: the file reached its maximum size"),
+            Self::TooFast => Some("recording ended: output arrived faster than it could be written"),
         }
     }
 
-    /// A word for answers.
+    /// Returns the name on the wire.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Stopped => "stopped",
@@ -95,7 +95,7 @@ impl End {
     }
 }
 
-enum What {
+enum RecordedEvent {
     Output(Vec<u8>),
     Input(Vec<u8>),
     Resize(Size),
@@ -103,12 +103,12 @@ enum What {
 
 #[derive(Default)]
 struct Queue {
-    events: VecDeque<(Duration, What)>,
+    events: VecDeque<(Duration, RecordedEvent)>,
     bytes: usize,
     end: Option<End>,
 }
 
-struct Shared {
+struct RecorderInner {
     queue: Mutex<Queue>,
     ready: Condvar,
     began: Instant,
@@ -117,7 +117,7 @@ struct Shared {
     status: Mutex<Status>,
 }
 
-impl Shared {
+impl RecorderInner {
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -126,17 +126,17 @@ impl Shared {
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, size: usize, what: impl FnOnce() -> What) {
+    fn push(&self, size: usize, event: impl FnOnce() -> RecordedEvent) {
         let at = self.began.elapsed();
         let mut queue = self.lock();
         if queue.end.is_some() {
             return;
         }
-        if queue.bytes + size > MOST_QUEUED {
+        if queue.bytes + size > MAX_QUEUED_BYTES {
             queue.end = Some(End::TooFast);
         } else {
             queue.bytes += size;
-            queue.events.push_back((at, what()));
+            queue.events.push_back((at, event()));
         }
         self.ready.notify_one();
     }
@@ -147,66 +147,66 @@ impl Shared {
     }
 }
 
-/// The end of a recording that a session holds; clones are the same.
+/// Input side of a recording, held by the session; clones are equivalent.
 #[derive(Clone)]
 pub struct Tap {
-    shared: Arc<Shared>,
+    shared: Arc<RecorderInner>,
 }
 
 impl Tap {
-    /// The program wrote this.
+    /// Records output of the program.
     pub fn output(&self, bytes: &[u8]) {
         if !bytes.is_empty() {
-            self.shared.push(bytes.len(), || What::Output(bytes.to_vec()));
+            self.shared.push(bytes.len(), || RecordedEvent::Output(bytes.to_vec()));
         }
     }
 
-    /// Somebody typed this. It is dropped where input is not recorded.
+    /// Records input; dropped when the recording excludes input.
     pub fn input(&self, bytes: &[u8]) {
         if self.shared.input && !bytes.is_empty() {
-            self.shared.push(bytes.len(), || What::Input(bytes.to_vec()));
+            self.shared.push(bytes.len(), || RecordedEvent::Input(bytes.to_vec()));
         }
     }
 
-    /// What is typed is recorded.
+    /// Returns whether input is recorded.
     pub fn wants_input(&self) -> bool {
         self.shared.input
     }
 
-    /// Secrets are masked.
+    /// Returns whether secrets are redacted.
     pub fn is_masked(&self) -> bool {
         self.shared.is_masked
     }
 
-    /// The window changed.
+    /// Records a new window size.
     pub fn resize(&self, size: Size) {
-        self.shared.push(0, || What::Resize(size));
+        self.shared.push(0, || RecordedEvent::Resize(size));
     }
 
-    /// The session's program ended.
+    /// Ends the recording because the session's program ended.
     pub fn session_ended(&self) {
         self.shared.end(End::SessionEnded);
     }
 
-    /// Nothing more is taken.
-    pub fn is_over(&self) -> bool {
+    /// Returns whether the recording has ended.
+    pub fn is_ended(&self) -> bool {
         self.shared.lock().end.is_some()
     }
 }
 
-/// A recording, for whoever started it.
+/// Control side of a recording.
 pub struct Recorder {
-    shared: Arc<Shared>,
+    shared: Arc<RecorderInner>,
     writer: Option<JoinHandle<()>>,
 }
 
 impl Recorder {
-    /// Makes the file. What the tap is told from now on goes into it.
+    /// Creates the file and starts recording event the tap receives.
     pub fn start(options: Options, size: Size) -> Result<(Self, Tap)> {
         Self::start_with(options, size, None)
     }
 
-    /// The same for somebody who watches: `echo` gets the output as it is.
+    /// Like [`Recorder::start`]; `echo` receives the unredacted output.
     pub fn start_with(options: Options, size: Size, echo: Option<Echo>) -> Result<(Self, Tap)> {
         let file = create(&options.path).map_err(|cause| Error::file("create", &options.path, cause))?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -219,7 +219,7 @@ impl Recorder {
             .map_err(|cause| Error::file("write", &options.path, cause))?;
         let is_masked = options.redactor.is_some();
         let status = Status { path: options.path.clone(), bytes: writer.bytes, ended: None, is_masked };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(RecorderInner {
             queue: Mutex::default(),
             ready: Condvar::new(),
             began: Instant::now(),
@@ -227,11 +227,11 @@ impl Recorder {
             is_masked,
             status: Mutex::new(status),
         });
-        let job = Job {
+        let job = RecordingWriter {
             shared: Arc::clone(&shared),
             writer,
-            output: Mask::new(options.redactor.clone()),
-            input: Mask::new(options.redactor),
+            output: StreamRedactor::new(options.redactor.clone()),
+            input: StreamRedactor::new(options.redactor),
             max_bytes: options.max_bytes,
             held_since: None,
             echo,
@@ -242,21 +242,21 @@ impl Recorder {
         Ok((Self { shared, writer: Some(thread) }, tap))
     }
 
-    /// What it has come to.
+    /// Returns the current state.
     pub fn status(&self) -> Status {
         self.shared.status().clone()
     }
 
-    /// Ends it. [`Recorder::join`] waits for the file.
+    /// Ends the recording. [`Recorder::join`] waits for the file.
     pub fn stop(&self) {
         self.shared.end(End::Stopped);
     }
 
-    /// Waits until everything is written. Ends it if it still goes on.
+    /// Ends the recording and waits until everything is written.
     pub fn join(mut self) -> Status {
         self.stop();
         if let Some(writer) = self.writer.take() {
-            // A writer that panicked has said what it has written.
+            // After a panic of the writer, the status still holds event was written.
             let _ = writer.join();
         }
         self.status()
@@ -269,7 +269,7 @@ impl Drop for Recorder {
     }
 }
 
-/// A new file for its owner alone.
+/// Creates a new file with access for its owner only.
 fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -278,26 +278,26 @@ fn create(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// What the thread does.
-struct Job {
-    shared: Arc<Shared>,
+/// The writer thread.
+struct RecordingWriter {
+    shared: Arc<RecorderInner>,
     writer: CastWriter<File>,
-    output: Mask,
-    input: Mask,
+    output: StreamRedactor,
+    input: StreamRedactor,
     max_bytes: u64,
-    /// When the oldest output that is held came.
+    /// Arrival time of the oldest held-back output.
     held_since: Option<Duration>,
     echo: Option<Echo>,
 }
 
-impl Job {
+impl RecordingWriter {
     fn run(mut self) {
         let end = match self.write_all() {
             Ok(end) => end,
             Err(error) => End::Disk(error.to_string()),
         };
         self.shared.end(end.clone());
-        // Nobody takes them any more.
+        // No consumer is left for the queued events.
         let mut queue = self.shared.lock();
         queue.events = VecDeque::new();
         queue.bytes = 0;
@@ -310,8 +310,8 @@ impl Job {
         loop {
             let (events, end) = self.next();
             let is_quiet = events.is_empty() && end.is_none();
-            for (at, what) in events {
-                self.write(at, what)?;
+            for (at, event) in events {
+                self.write(at, event)?;
                 if self.writer.bytes > self.max_bytes {
                     return self.finish(End::TooLarge);
                 }
@@ -330,8 +330,8 @@ impl Job {
         }
     }
 
-    /// What came; nothing when it was quiet while something is held.
-    fn next(&self) -> (VecDeque<(Duration, What)>, Option<End>) {
+    /// Returns queued events; none after a quiet period with held-back output.
+    fn next(&self) -> (VecDeque<(Duration, RecordedEvent)>, Option<End>) {
         let is_holding = self.output.is_holding() || self.input.is_holding();
         let is_idle = |queue: &mut Queue| queue.events.is_empty() && queue.end.is_none();
         let queue = self.shared.lock();
@@ -346,31 +346,31 @@ impl Job {
         (std::mem::take(&mut queue.events), queue.end.clone())
     }
 
-    fn write(&mut self, at: Duration, what: What) -> io::Result<()> {
-        match what {
-            What::Output(bytes) => {
+    fn write(&mut self, at: Duration, event: RecordedEvent) -> io::Result<()> {
+        match event {
+            RecordedEvent::Output(bytes) => {
                 if let Some(echo) = &mut self.echo {
                     echo(&bytes);
                 }
-                let mut shown = self.output.push(&bytes);
-                // Something that draws without a pause must not be held for long either.
-                if !shown.is_empty() || !self.output.is_holding() {
+                let mut released = self.output.push(&bytes);
+                // Output without a pause must not be held back for long either.
+                if !released.is_empty() || !self.output.is_holding() {
                     self.held_since = None;
                 }
                 if at > *self.held_since.get_or_insert(at) + QUIET {
-                    shown.extend(self.output.quiet());
+                    released.extend(self.output.quiet());
                     self.held_since = None;
                 }
-                self.writer.data(at, Kind::Output, &shown)
+                self.writer.data(at, Kind::Output, &released)
             }
-            What::Input(bytes) => {
-                let shown = self.input.push(&bytes);
-                self.writer.data(at, Kind::Input, &shown)
+            RecordedEvent::Input(bytes) => {
+                let released = self.input.push(&bytes);
+                self.writer.data(at, Kind::Input, &released)
             }
-            What::Resize(size) => {
-                // What was written before it belongs before it.
-                let shown = self.output.finish();
-                self.writer.data(at, Kind::Output, &shown)?;
+            RecordedEvent::Resize(size) => {
+                // Output that preceded the resize is written before it.
+                let released = self.output.finish();
+                self.writer.data(at, Kind::Output, &released)?;
                 self.writer.resize(at, size)
             }
         }
@@ -419,7 +419,7 @@ mod tests {
         tap.output(b"two");
         tap.session_ended();
         tap.output(b"late");
-        assert!(tap.is_over());
+        assert!(tap.is_ended());
         let status = recorder.join();
         assert_eq!(status.ended, Some(End::SessionEnded));
         assert_eq!(text(&options.path), "one two");
@@ -462,7 +462,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let options = Options { max_bytes: 10_000, ..options(folder.path()) };
         let (recorder, tap) = Recorder::start(options.clone(), Size::default()).expect("a file");
-        while !tap.is_over() {
+        while !tap.is_ended() {
             tap.output(&[b'x'; 1_000]);
         }
         let status = recorder.join();
@@ -472,11 +472,11 @@ mod tests {
         Recording::load(&options.path).expect("a good cast");
     }
 
-    /// The queue is full long before a thread that does not run could write it.
+    /// The queue is full long before a stalled writer could empty it.
     #[test]
     fn a_session_is_never_made_to_wait() {
         let status = Status { path: PathBuf::new(), bytes: 0, ended: None, is_masked: false };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(RecorderInner {
             queue: Mutex::default(),
             ready: Condvar::new(),
             began: Instant::now(),
@@ -485,10 +485,10 @@ mod tests {
             status: Mutex::new(status),
         });
         let tap = Tap { shared: Arc::clone(&shared) };
-        for _ in 0..=MOST_QUEUED >> 20 {
+        for _ in 0..=MAX_QUEUED_BYTES >> 20 {
             tap.output(&vec![0; 1 << 20]);
         }
         assert_eq!(shared.lock().end, Some(End::TooFast));
-        assert!(shared.lock().bytes <= MOST_QUEUED);
+        assert!(shared.lock().bytes <= MAX_QUEUED_BYTES);
     }
 }

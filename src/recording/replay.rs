@@ -1,6 +1,6 @@
-//! Playing a recording through the emulator.
+//! Replays a recording through the emulator.
 //!
-//! Owns the order of events and the clock of a replay; knows neither files nor arguments.
+//! Owns the event order and the clock of a replay; independent of files and arguments.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use kpty_emulator::{Emulator, EngineKind, Settings, Size};
 
 use crate::recording::{Action, Event, Recording};
 
-/// A terminal that a recording is played to.
+/// A terminal that a recording is replayed on.
 pub struct Player<'a> {
     emulator: Emulator,
     rest: &'a [Event],
 }
 
 impl<'a> Player<'a> {
-    /// Nothing played yet. A size given here goes before the recording's own.
+    /// Creates a terminal in its initial state. An explicit size overrides the recording's.
     pub fn new(recording: &'a Recording, engine: EngineKind, size: Option<Size>) -> Self {
         let size = size.or(recording.size).unwrap_or_default();
         let emulator = Emulator::new(Settings { size, engine, ..Settings::default() });
         Self { emulator, rest: &recording.events }
     }
 
-    /// Plays what happened up to a moment, that moment included.
+    /// Replays events up to and including a time.
     pub fn play_until(&mut self, moment: Duration) {
         let due = self.rest.partition_point(|event| event.at <= moment);
         let (now, later) = self.rest.split_at(due);
@@ -33,7 +33,7 @@ impl<'a> Player<'a> {
         self.rest = later;
     }
 
-    /// Plays the rest and shows what is still held back.
+    /// Replays the remaining events and flushes pending output.
     pub fn play_to_end(&mut self) {
         for event in std::mem::take(&mut self.rest) {
             self.play(event);
@@ -41,12 +41,12 @@ impl<'a> Player<'a> {
         self.emulator.flush();
     }
 
-    /// The terminal as it is now.
+    /// Returns the terminal in its current state.
     pub fn emulator(&mut self) -> &mut Emulator {
         &mut self.emulator
     }
 
-    /// Replies are for a living program: here they go nowhere.
+    /// Applies one event. Terminal replies are discarded, since no program reads them.
     fn play(&mut self, event: &Event) {
         match &event.action {
             Action::Output(bytes) => {

@@ -1,5 +1,5 @@
-//! Writing an asciicast of version 2: a header, then one line for each event, each written in one piece, so that what a
-//! killed writer leaves can be read.
+//! Writes asciicast version 2: a header, then one line per event. Each line is one write, so a file of a killed writer
+//! stays readable.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use kpty_emulator::Size;
 use serde_json::json;
 
-/// The kinds of events.
+/// Event kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Output,
@@ -27,12 +27,12 @@ impl Kind {
     }
 }
 
-/// An asciicast that is being written.
+/// An asciicast file being written.
 pub(super) struct CastWriter<W> {
     out: W,
-    /// Bytes written.
+    /// Bytes written so far.
     pub(super) bytes: u64,
-    /// The beginning of a character whose rest has not come, of output and of input.
+    /// Incomplete UTF-8 sequence at the end of output and of input.
     open: [Vec<u8>; 2],
 }
 
@@ -51,7 +51,7 @@ impl<W: Write> CastWriter<W> {
         Ok(writer)
     }
 
-    /// Output or input: bytes that may end inside a character.
+    /// Writes output or input, which may end inside a character.
     pub(super) fn data(&mut self, at: Duration, kind: Kind, bytes: &[u8]) -> io::Result<()> {
         let open = &mut self.open[usize::from(kind == Kind::Input)];
         open.extend_from_slice(bytes);
@@ -61,7 +61,7 @@ impl<W: Write> CastWriter<W> {
         if text.is_empty() { Ok(()) } else { self.event(at, kind, &text) }
     }
 
-    /// What is left of a character that never came to its end.
+    /// Writes what remains of an incomplete character.
     pub(super) fn finish(&mut self, at: Duration) -> io::Result<()> {
         let rest = std::mem::take(&mut self.open[0]);
         if rest.is_empty() { Ok(()) } else { self.event(at, Kind::Output, &String::from_utf8_lossy(&rest)) }
@@ -72,7 +72,7 @@ impl<W: Write> CastWriter<W> {
     }
 
     pub(super) fn event(&mut self, at: Duration, kind: Kind, data: &str) -> io::Result<()> {
-        // Six digits after the point, as asciinema writes them.
+        // Six decimal places, like asciinema.
         let line = format!("[{:.6}, {}, {}]", at.as_secs_f64(), json!(kind.code()), json!(data));
         self.line(&line)
     }
@@ -85,7 +85,7 @@ impl<W: Write> CastWriter<W> {
     }
 }
 
-/// Bytes up to a character at the end that may go on.
+/// Returns the length up to an incomplete character at the end.
 fn whole_characters(bytes: &[u8]) -> usize {
     for back in 1..=bytes.len().min(3) {
         let at = bytes.len() - back;
@@ -140,7 +140,7 @@ mod tests {
         );
     }
 
-    /// A writer that is killed leaves whole lines, or one that is cut; what comes before can be read.
+    /// A killed writer leaves complete lines or one truncated line; everything before it is readable.
     #[test]
     fn every_line_goes_out_in_one_piece() {
         struct Pieces(Vec<Vec<u8>>);

@@ -52,7 +52,7 @@ use crate::traffic::{Journal, Recording, Retention};
 use access::{Login, Policy};
 use browser::FIRST_LINK_LIFE;
 use connections::App;
-use crowd::{Crowd, Limits};
+use crowd::{ConnectionLimiter, Limits};
 use mcp::Folders;
 #[cfg(feature = "conformance")]
 pub use mcp::hosting;
@@ -68,9 +68,9 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// How long the disk is given when the server stops. With the 3.1 s that the end of all sessions may take, and the last
 /// answers, a server is gone within 5 s.
-const SAVE_PATIENCE: Duration = Duration::from_millis(1_500);
+const SAVE_TIMEOUT: Duration = Duration::from_millis(1_500);
 /// How long the last answers are given to reach their readers.
-const ANSWER_PATIENCE: Duration = Duration::from_millis(300);
+const RESPONSE_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Where agents of the same project leave notices for one another, below its root.
 const PENDING_FOLDER: &str = "WORKING/pending_tasks";
@@ -216,12 +216,12 @@ impl Server {
         }
     }
 
-    /// Answers until `stop` comes; then ends all sessions and returns.
+    /// RequestHandler until `stop` comes; then ends all sessions and returns.
     pub async fn run(self, tools: Tools, stop: impl Future<Output = ()>) -> Result<()> {
         let Self { listener, address, bridge, elsewhere, policy, store, announcement, state_dir, .. } = self;
         let saver = store.map(|(store, restored)| start_saving(&tools, store, restored));
         if let Some(folder) = &state_dir {
-            tools.shelf().open(folder.join("recordings"));
+            tools.recordings().open(folder.join("recordings"));
         }
         start_recording(&tools, state_dir.clone(), saver.as_ref(), address);
         let pending = tools.config().project_root.join(PENDING_FOLDER);
@@ -229,7 +229,7 @@ impl Server {
         let health = Health { tools: tools.clone(), saver: saver.clone(), port: address.port() };
         let app = App::new(router(&tools, health.clone(), &policy), &tools.config().mcp_path, gate.clone());
         let stopping = CancellationToken::new();
-        let crowd = Crowd::new(Limits::new());
+        let crowd = ConnectionLimiter::new(Limits::new());
         let serving = connections::serve(listener, Arc::clone(&policy), app, Arc::clone(&crowd), stopping.clone());
         let mut serving = tokio::spawn(serving);
         let bridging = bridge.map(|Bridge { listener, address }| {
@@ -255,8 +255,8 @@ impl Server {
             tracing::warn!("these sessions would not end: {left:?}");
         }
         gate.stop();
-        tools.traffic().hang_up();
-        if !serving.is_finished() && tokio::time::timeout(ANSWER_PATIENCE, &mut serving).await.is_err() {
+        tools.traffic().close_subscriptions();
+        if !serving.is_finished() && tokio::time::timeout(RESPONSE_TIMEOUT, &mut serving).await.is_err() {
             serving.abort();
         }
         if let Some(bridging) = bridging {
@@ -327,7 +327,7 @@ fn start_saving(tools: &Tools, store: Store, restored: Restored) -> Saver {
 /// Records what is done from now on.
 fn start_recording(tools: &Tools, folder: Option<PathBuf>, saver: Option<&Saver>, address: SocketAddr) {
     let config = tools.config();
-    tools.traffic().start(Recording {
+    tools.traffic().start(TrafficOptions {
         folder,
         retention: Retention { age: config.traffic_age, rows: config.traffic_rows },
         journal: saver.map(|saver| Box::new(saver.journal()) as Journal),
@@ -338,7 +338,7 @@ fn start_recording(tools: &Tools, folder: Option<PathBuf>, saver: Option<&Saver>
 
 /// A disk that does not answer must not keep the server from ending.
 async fn saved(saving: impl Future<Output = ()>) {
-    if tokio::time::timeout(SAVE_PATIENCE, saving).await.is_err() {
+    if tokio::time::timeout(SAVE_TIMEOUT, saving).await.is_err() {
         tracing::warn!("the disk is too slow: not everything was saved");
     }
 }
@@ -446,7 +446,7 @@ impl Health {
             "gateway_sent": counts.gateway_sent,
             "gateway_dropped": counts.gateway_dropped,
         });
-        if let Some(reason) = saver.and_then(|saver| saver.trouble()).or(counts.trouble) {
+        if let Some(reason) = saver.and_then(|saver| saver.failure()).or(counts.failure) {
             body["degraded"] = json!(true);
             body["reason"] = json!(reason);
         }

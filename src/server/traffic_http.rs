@@ -20,7 +20,7 @@ use super::traffic_ws::{self, Listeners};
 use crate::model::{iso_time_millis, millis_from_iso};
 use crate::tools::Tools;
 use crate::traffic::query::{Filter, MAX_PAGE, SessionSummary, Stats, breakdown};
-use crate::traffic::{Draft, Event, Store, Text, new_id};
+use crate::traffic::{Draft, Event, SizedText, Store, new_id};
 
 /// Events of a page where nobody says how many.
 const PAGE: u64 = 50;
@@ -277,7 +277,7 @@ async fn health(State(traffic): State<Traffic>) -> Json<Value> {
     let storage = storage.await;
     let counts = traffic.tools.traffic().counts();
     let listeners = traffic.listeners.count();
-    let is_well = storage.is_ok() && counts.trouble.is_none();
+    let is_well = storage.is_ok() && counts.failure.is_none();
     Json(json!({
         "status": if is_well { "ok" } else { "degraded" },
         "monitoring": traffic.tools.traffic().is_on(),
@@ -287,7 +287,7 @@ async fn health(State(traffic): State<Traffic>) -> Json<Value> {
         "recorded": counts.recorded,
         "dropped": counts.dropped,
         "failed": counts.failed,
-        "reason": counts.trouble,
+        "reason": counts.failure,
     }))
 }
 
@@ -340,10 +340,10 @@ fn event_from(body: &Map<String, Value>) -> Result<Event, String> {
         Some(value) => value.as_u64().map(Some).ok_or_else(|| format!("{name} must be a whole number")),
     };
     let required = |name: &str| text(name)?.filter(|text| !text.is_empty()).ok_or(format!("{name} is required"));
-    let sized = |name: &str, size: &str| -> Result<Option<Text>, String> {
+    let sized = |name: &str, size: &str| -> Result<Option<SizedText>, String> {
         let size = count(size)?;
         // Whoever has cut it already tells how long it was.
-        Ok(text(name)?.map(Text::new).map(|text| Text { size: text.size.max(size.unwrap_or(0)), ..text }))
+        Ok(text(name)?.map(SizedText::new).map(|text| SizedText { size: text.size.max(size.unwrap_or(0)), ..text }))
     };
     let mut event = Event::new(required("action")?, required("session_id")?);
     event.agent_id = text("agent_id")?;

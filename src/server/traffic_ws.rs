@@ -17,7 +17,7 @@ use super::query::echo_word;
 use super::traffic_http::Traffic;
 use crate::model::iso_time_millis;
 use crate::traffic::Event;
-use crate::traffic::query::Wanted;
+use crate::traffic::query::SubscriptionFilter;
 
 /// Listeners at the same time.
 const MAX_LISTENERS: usize = 64;
@@ -72,7 +72,7 @@ pub(super) async fn listen(State(traffic): State<Traffic>, upgrade: WebSocketUpg
 /// One listener.
 struct Listener {
     socket: WebSocket,
-    wanted: Wanted,
+    wanted: SubscriptionFilter,
     is_paused: bool,
     /// Events that it would have got while it paused.
     missed: u64,
@@ -87,12 +87,12 @@ fn now() -> String {
 
 impl Listener {
     fn new(socket: WebSocket) -> Self {
-        Self { socket, wanted: Wanted::default(), is_paused: false, missed: 0 }
+        Self { socket, wanted: SubscriptionFilter::default(), is_paused: false, missed: 0 }
     }
 
     async fn serve(mut self, traffic: &Traffic) {
         let emitter = traffic.tools.traffic();
-        let (mut events, mut over) = (emitter.subscribe(), emitter.over());
+        let (mut events, mut over) = (emitter.subscribe(), emitter.closed());
         let mut pings = interval_at(Instant::now() + PING_EVERY, PING_EVERY);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut heard = Instant::now();
@@ -128,7 +128,7 @@ impl Listener {
 
     async fn on_event(&mut self, event: Result<Arc<Event>, RecvError>) -> Result<(), Gone> {
         match event {
-            Ok(event) if !self.wanted.wants(&event) => Ok(()),
+            Ok(event) if !self.wanted.matches(&event) => Ok(()),
             Ok(_) if self.is_paused => {
                 self.missed += 1;
                 Ok(())
@@ -167,7 +167,7 @@ impl Listener {
                 json!({ "type": "subscribed", "filters": filters, "message": "Subscription filters applied" })
             }
             "unsubscribe" => {
-                self.wanted = Wanted::default();
+                self.wanted = SubscriptionFilter::default();
                 json!({ "type": "unsubscribed", "message": "Subscription filters removed" })
             }
             "pause" => {
@@ -193,7 +193,7 @@ impl Listener {
 }
 
 /// The filters of a subscription.
-fn wanted(filters: &Value) -> Result<Wanted, String> {
+fn wanted(filters: &Value) -> Result<SubscriptionFilter, String> {
     let Value::Object(filters) = filters else { return Err("filters must be an object".to_owned()) };
     let names = |name: &str| match filters.get(name) {
         None | Some(Value::Null) => Ok(Vec::new()),
@@ -208,7 +208,7 @@ fn wanted(filters: &Value) -> Result<Wanted, String> {
         Some(Value::Bool(flag)) => Ok(*flag),
         Some(_) => Err(format!("{name} must be true or false")),
     };
-    Ok(Wanted {
+    Ok(SubscriptionFilter {
         actions: names("actions")?,
         agent_ids: names("agent_ids")?,
         session_ids: names("session_ids")?,

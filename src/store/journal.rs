@@ -1,4 +1,4 @@
-//! Event logs with one JSON object per line. A log is append-only and bounded: a full log replaces one older file.
+//! JournalEntry logs with one JSON object per line. A log is append-only and bounded: a full log replaces one older file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -16,12 +16,12 @@ const MAX_BYTES: u64 = 4 << 20;
 
 /// An event of a session.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Event {
+pub(super) struct JournalEntry {
     pub(super) session_id: String,
     line: Value,
 }
 
-impl Event {
+impl JournalEntry {
     /// Creates an event with the current time.
     pub(super) fn now(name: &str, session_id: &str, more: Value) -> Self {
         Self::at(SystemTime::now(), name, session_id, more.as_object().cloned().unwrap_or_default())
@@ -37,14 +37,14 @@ impl Event {
     }
 }
 
-impl From<&RegistryEvent> for Event {
+impl From<&RegistryEvent> for JournalEntry {
     fn from(event: &RegistryEvent) -> Self {
         Self::at(event.at, event.event, &event.session_id, event.details.clone())
     }
 }
 
 /// Appends events to a log.
-pub(super) fn append(path: &Path, events: &[Event]) -> io::Result<()> {
+pub(super) fn append(path: &Path, events: &[JournalEntry]) -> io::Result<()> {
     let text: String = events.iter().map(|event| format!("{}\n", event.line)).collect();
     append_lines(path, text.as_bytes())
 }
@@ -97,7 +97,7 @@ mod tests {
         let details = json!({ "reason": "kill" }).as_object().cloned().expect("an object");
         let at = std::time::UNIX_EPOCH;
         let event = RegistryEvent { at, event: "session_killed", session_id: "a".to_owned(), details };
-        let line = Event::from(&event).line;
+        let line = JournalEntry::from(&event).line;
         let expected = json!({
             "ts": "1970-01-01T00:00:00+00:00", "event": "session_killed", "session_id": "a", "reason": "kill",
         });
@@ -109,7 +109,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("events.jsonl");
         fs::write(&path, "{\"half\":").expect("a file");
-        append(&path, &[Event::now("one", "a", json!({})), Event::now("two", "a", json!({ "n": 1 }))]).expect("a log");
+        append(&path, &[JournalEntry::now("one", "a", json!({})), JournalEntry::now("two", "a", json!({ "n": 1 }))])
+            .expect("a log");
         let text = fs::read_to_string(&path).expect("the log");
         let lines: Vec<_> = text.lines().map(serde_json::from_str::<Value>).collect();
         assert!(lines.len() == 3 && lines[0].is_err() && lines[1].is_ok(), "{text}");
@@ -120,7 +121,7 @@ mod tests {
     fn a_log_is_bounded() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("events.jsonl");
-        let event = Event::now("large", "a", json!({ "text": "x".repeat(1 << 20) }));
+        let event = JournalEntry::now("large", "a", json!({ "text": "x".repeat(1 << 20) }));
         for _ in 0..20 {
             append(&path, std::slice::from_ref(&event)).expect("a log");
         }

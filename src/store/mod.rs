@@ -27,7 +27,7 @@ use crate::error::{Error, Result};
 use crate::model::SessionRecord;
 use children::ChildRecord;
 use files::Durability;
-use journal::Event;
+use journal::JournalEntry;
 use lock::{FolderLock, LockOutcome};
 use session_files::SavedSession;
 
@@ -122,7 +122,7 @@ impl Store {
         session_files::remove_others(&self.folder.join(SESSIONS), kept);
     }
 
-    fn append_events(&self, events: &[Event]) -> io::Result<()> {
+    fn append_events(&self, events: &[JournalEntry]) -> io::Result<()> {
         let _ours = self.ready()?;
         journal::append(&self.folder.join(EVENTS), events)
     }
@@ -138,7 +138,7 @@ impl Store {
         session_files::write(&self.folder.join(SESSIONS), saved)
     }
 
-    fn append_session_event(&self, event: &Event) -> io::Result<()> {
+    fn append_session_event(&self, event: &JournalEntry) -> io::Result<()> {
         let _ours = self.ready()?;
         session_files::append(&self.folder.join(SESSIONS), &event.session_id, std::slice::from_ref(event))
     }

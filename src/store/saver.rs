@@ -1,7 +1,7 @@
 //! Decides when state is saved: debounced after a change, and only what changed.
 //!
 //! One task follows the registry and one each session; none polls. Disk work runs on blocking threads. A failed save is
-//! retried; [`Saver::trouble`] returns the reason meanwhile.
+//! retried; [`Saver::failure`] returns the reason meanwhile.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::children::{ChildRecord, Orphan, end_orphans};
-use super::journal::Event;
+use super::journal::JournalEntry;
 use super::session_files::SavedSession;
 use super::{SaveSource, Store};
 use crate::ids::SessionId;
@@ -31,7 +31,7 @@ const RETRY_DELAY: Duration = Duration::from_secs(2);
 /// Interval of pruning, and the number of new sessions that triggers it earlier.
 const PRUNE_INTERVAL: Duration = Duration::from_secs(3_600);
 const PRUNE_AFTER: usize = 100;
-/// Event that makes all earlier files obsolete.
+/// JournalEntry that makes all earlier files obsolete.
 const RESET: &str = "registry_reset";
 /// Number of attempts to save the final state of an ended session.
 const FINAL_ATTEMPTS: usize = 3;
@@ -116,7 +116,7 @@ impl Saver {
     }
 
     /// Returns the reason of a failed save until a retry succeeds.
-    pub fn trouble(&self) -> Option<String> {
+    pub fn failure(&self) -> Option<String> {
         self.shared.state().failing.values().next().cloned()
     }
 
@@ -276,7 +276,7 @@ async fn follow_session(shared: Arc<SaverInner>, session: Session) {
     let mut tries_left = FINAL_ATTEMPTS;
     // A new session is saved with the registry's debounce.
     let mut pause = REGISTRY_DEBOUNCE;
-    append_event(&shared, Event::now("session_created", session.id().as_str(), json!({}))).await;
+    append_event(&shared, JournalEntry::now("session_created", session.id().as_str(), json!({}))).await;
     while tries_left > 0 {
         sleep(std::mem::replace(&mut pause, BUFFER_DEBOUNCE)).await;
         progress.borrow_and_update();
@@ -284,7 +284,7 @@ async fn follow_session(shared: Arc<SaverInner>, session: Session) {
         match (save_session(&shared, &session).await, exit) {
             (true, Some(exit)) => {
                 let more = json!({ "exit_code": exit.status() });
-                append_event(&shared, Event::now("session_ended", session.id().as_str(), more)).await;
+                append_event(&shared, JournalEntry::now("session_ended", session.id().as_str(), more)).await;
                 break;
             }
             (false, Some(_)) => tries_left -= 1,
@@ -300,7 +300,7 @@ async fn follow_session(shared: Arc<SaverInner>, session: Session) {
     shared.state().failing.remove(&SaveTarget::Session(session.id().clone()));
 }
 
-async fn append_event(shared: &Arc<SaverInner>, event: Event) {
+async fn append_event(shared: &Arc<SaverInner>, event: JournalEntry) {
     let target = SaveTarget::Session(SessionId::named(&event.session_id));
     shared.write(target, move |store| store.append_session_event(&event)).await;
 }
@@ -320,7 +320,7 @@ async fn save_registry(shared: &Arc<SaverInner>) -> bool {
             store.remove_others(&after);
         }
         store.save_registry(&after)?;
-        store.append_events(&written.iter().map(Event::from).collect::<Vec<_>>())
+        store.append_events(&written.iter().map(JournalEntry::from).collect::<Vec<_>>())
     });
     let is_saved = is_saved.await;
     let mut state = shared.state();

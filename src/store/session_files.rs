@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 
 use super::files::{self, Durability};
-use super::journal::{self, Event};
+use super::journal::{self, JournalEntry};
 use super::{is_safe_id, snapshot};
 use crate::model::{SessionRecord, iso_time};
 use crate::terminal::local::Info;
@@ -71,7 +71,7 @@ pub(super) fn write(sessions: &Path, saved: &SavedSession) -> io::Result<()> {
 }
 
 /// Appends events to a session's log.
-pub(super) fn append(sessions: &Path, session_id: &str, events: &[Event]) -> io::Result<()> {
+pub(super) fn append(sessions: &Path, session_id: &str, events: &[JournalEntry]) -> io::Result<()> {
     journal::append(&folder(sessions, session_id)?.join(EVENTS), events)
 }
 

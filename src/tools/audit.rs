@@ -21,7 +21,7 @@ use crate::registry::Located;
 use crate::terminal::desktop::Desktop;
 use crate::terminal::local::Session;
 use crate::terminal::local::keys::Key;
-use crate::traffic::{Draft, Event, Hidden, LOOK_CHARS, Promise, TEXT_CHARS, Text, clean_name};
+use crate::traffic::{Draft, Event, Hidden, LOOK_CHARS, Promise, SizedText, TEXT_CHARS, clean_name};
 use kpty_guard::{Redactor, whole_words};
 
 /// Bytes of a text that go to the record, where it is masked and cut to much less.
@@ -290,9 +290,9 @@ fn shown(value: &Value) -> Cow<'_, str> {
 }
 
 /// A text with its true size, but not all of it.
-fn clipped(text: &str) -> Text {
+fn clipped(text: &str) -> SizedText {
     let kept = text[..text.floor_char_boundary(MAX_BYTES)].to_owned();
-    Text { kept, size: text.chars().count() as u64 }
+    SizedText { kept, size: text.chars().count() as u64 }
 }
 
 /// How long an action waits at most. Where no timeout is given, that of an action that types belongs to the record: its

@@ -44,7 +44,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::ids::SessionId;
 use crate::model::Role;
-use crate::recording::Shelf;
+use crate::recording::RecordingFolder;
 use crate::registry::{Located, Registry, RegistryLimits, RegistryOptions};
 use crate::terminal::desktop::Bridges;
 use crate::terminal::peer::Peers;
@@ -81,7 +81,7 @@ pub struct Parts {
     peers: Peers,
     traffic: Emitter,
     typist: Typist,
-    shelf: Arc<Shelf>,
+    recordings: Arc<RecordingFolder>,
     /// For what belongs to no session.
     redactor: Arc<Redactor>,
     /// How often a session was looked up.
@@ -145,8 +145,8 @@ impl Tools {
     }
 
     /// The recordings of sessions. Whoever runs the tools says where they go.
-    pub fn shelf(&self) -> &Shelf {
-        &self.shelf
+    pub fn recordings(&self) -> &RecordingFolder {
+        &self.recordings
     }
 
     /// Masks what belongs to no session.

@@ -1,9 +1,9 @@
-//! The way into the record: a bounded queue, and one thread that empties it.
+//! Entry point of the traffic log: a bounded queue and one writer thread.
 //!
-//! Whoever emits takes a short lock and goes on. The thread gathers for a moment, so that a hundred actions cost one
-//! transaction; whoever reads the record first has it written up to now, with all that is promised. Actions stand in the
-//! record in the order in which they were over, or promised, however late they are handed over. Before [`Emitter::start`]
-//! and after [`Emitter::finish`] nothing is recorded.
+//! Emitting takes a short lock and never blocks on the disk. The thread gathers events briefly, so that a hundred
+//! actions cost one transaction; a reader first flushes everything up to now, promised entries included. Entries are
+//! stored in the order in which actions completed or were promised, however late they arrive. Nothing is recorded
+//! before [`Emitter::start`] or after [`Emitter::finish`].
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,105 +15,105 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{broadcast, watch};
 
-use super::emit::{Gateway, Told};
+use super::gateway::{Gateway, GatewayCounters};
 use super::{Draft, Event, Retention, Store};
 
-/// Drafts that may wait. An action has some hundred bytes; see also [`MAX_WAITING_BYTES`].
-const MAX_WAITING: usize = 4_096;
-/// Bytes that may wait.
-const MAX_WAITING_BYTES: usize = 32 << 20;
-/// How long the first of many waits for the others.
-const GATHERING: Duration = Duration::from_millis(40);
-/// So many are written at once without waiting for more.
+/// Maximum number of queued drafts. An action has some hundred bytes; see also [`MAX_QUEUED_BYTES`].
+const MAX_QUEUED: usize = 4_096;
+/// Maximum size of the queue, in bytes.
+const MAX_QUEUED_BYTES: usize = 32 << 20;
+/// Time that the first queued draft waits for others.
+const BATCH_DELAY: Duration = Duration::from_millis(40);
+/// A queue of this length is written without further delay.
 const BATCH: usize = 512;
-/// Events that a listener may lag behind before it misses some.
+/// Number of events that a subscriber may lag behind before it loses some.
 const MAX_LAG: usize = 1_024;
-/// How often what is too old is forgotten.
-const CLEANUP_EVERY: Duration = Duration::from_secs(600);
-/// How soon it is tried whether the disk is well again, when it was not.
-const RETRY_AFTER: Duration = Duration::from_secs(2);
-/// How long a flush is waited for.
-const FLUSH_PATIENCE: Duration = Duration::from_secs(3);
+/// Interval at which expired events are deleted.
+const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
+/// Delay before writing is retried after an error.
+const RETRY_DELAY: Duration = Duration::from_secs(2);
+/// Timeout of a flush.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Adds lines, each with its end, to the own log of a session.
+/// Appends complete lines to the log of a session.
 pub type Journal = Box<dyn Fn(&str, &[u8]) -> io::Result<()> + Send>;
 
-/// What is recorded where.
-pub struct Recording {
-    /// The folder of the database; in memory without one.
+/// Destinations of the traffic log.
+pub struct TrafficOptions {
+    /// Folder of the database; `None` keeps it in memory.
     pub folder: Option<PathBuf>,
-    /// How much is kept.
+    /// Limits of what is kept.
     pub retention: Retention,
-    /// The sessions' own logs.
+    /// Appends to the logs of sessions.
     pub journal: Option<Journal>,
-    /// The address of a gateway that is told, too.
+    /// URL of a gateway that receives the events too.
     pub gateway: Option<String>,
-    /// Our own address: a gateway there is nobody else.
+    /// Address of this server; a gateway URL that leads to it is ignored.
     pub own_address: Option<SocketAddr>,
 }
 
-/// How the recording goes.
+/// Counters of the traffic log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Actions that are in the database.
+pub struct TrafficCounts {
+    /// Actions stored in the database.
     pub recorded: u64,
-    /// Actions that came too fast.
+    /// Actions dropped because the queue was full.
     pub dropped: u64,
-    /// Entries that could not be written, to the database or to a session's log.
+    /// Entries that could not be written to the database or a session log.
     pub failed: u64,
-    /// Events that the gateway took.
+    /// Events that the gateway accepted.
     pub gateway_sent: u64,
-    /// Events that it did not.
+    /// Events that the gateway did not accept.
     pub gateway_dropped: u64,
-    /// Why entries cannot be written, as long as that is so.
-    pub trouble: Option<String>,
+    /// Current reason why entries cannot be written.
+    pub failure: Option<String>,
 }
 
-/// A handle to the record; clones are the same.
+/// Handle to the traffic log; clones share it.
 #[derive(Clone)]
 pub struct Emitter {
-    shared: Arc<Shared>,
+    shared: Arc<EmitterInner>,
 }
 
-struct Shared {
+struct EmitterInner {
     is_on: AtomicBool,
     queue: Mutex<Queue>,
-    /// Wakes the thread.
+    /// Wakes the writer thread.
     wake: Condvar,
-    /// Wakes whoever waits for a flush.
+    /// Wakes callers that wait for a flush.
     written: Condvar,
     live: broadcast::Sender<Arc<Event>>,
-    /// True when nothing more will come.
-    over: watch::Sender<bool>,
+    /// Becomes true when no further events follow.
+    closed: watch::Sender<bool>,
     recorded: AtomicU64,
     dropped: AtomicU64,
     failed: AtomicU64,
-    told: Arc<Told>,
-    trouble: Mutex<Option<String>>,
+    gateway_counters: Arc<GatewayCounters>,
+    failure: Mutex<Option<String>>,
     store: Mutex<Option<Arc<Store>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Default)]
 struct Queue {
-    /// With their numbers in the record, not in order.
+    /// Drafts with their sequence numbers, unsorted.
     waiting: Vec<(u64, Draft)>,
     bytes: usize,
-    /// The thread waits for the first of many.
+    /// The writer waits for a first draft.
     is_idle: bool,
-    /// Somebody waits for what was pushed.
-    is_wanted: bool,
+    /// A reader waits for a flush.
+    flush_requested: bool,
     is_ending: bool,
     pushed: u64,
     done: u64,
-    /// Numbers of what is still to be handed over: one for each call that is just being answered.
+    /// Sequence numbers of entries that are still to be emitted, one per call that is being answered.
     promised: Vec<u64>,
-    /// The last number that was given.
+    /// Last assigned sequence number.
     last_number: u64,
-    /// How many readers wait for promises.
-    awaiting: usize,
-    /// The thread waits for promises.
-    is_held: bool,
+    /// Number of readers that wait for promised entries.
+    readers_waiting: usize,
+    /// The writer waits for promised entries.
+    awaits_promise: bool,
 }
 
 impl Queue {
@@ -122,7 +122,7 @@ impl Queue {
         self.last_number
     }
 
-    /// What can be written, in order: all that is before the first that is only promised. The rest stays.
+    /// Takes the drafts that precede every promised entry, in order. The rest stays.
     fn take_ready(&mut self) -> Vec<(u64, Draft)> {
         let held_at = self.promised.iter().min().copied().filter(|_| !self.is_ending).unwrap_or(u64::MAX);
         self.waiting.sort_unstable_by_key(|(number, _)| *number);
@@ -133,9 +133,9 @@ impl Queue {
     }
 }
 
-/// An action is over, and will be handed over before this is dropped.
+/// Reserves the place of a completed action in the log. The action is emitted before this value is dropped.
 pub struct Promise {
-    shared: Arc<Shared>,
+    shared: Arc<EmitterInner>,
     number: u64,
 }
 
@@ -143,10 +143,10 @@ impl Drop for Promise {
     fn drop(&mut self) {
         let mut queue = lock(&self.shared.queue);
         queue.promised.retain(|number| *number != self.number);
-        if queue.awaiting > 0 {
+        if queue.readers_waiting > 0 {
             self.shared.written.notify_all();
         }
-        if std::mem::take(&mut queue.is_held) {
+        if std::mem::take(&mut queue.awaits_promise) {
             self.shared.wake.notify_one();
         }
     }
@@ -159,59 +159,59 @@ impl Default for Emitter {
 }
 
 impl Emitter {
-    /// One that records nothing yet.
+    /// Creates an emitter that does not record yet.
     pub fn new() -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(EmitterInner {
                 is_on: AtomicBool::new(false),
                 queue: Mutex::default(),
                 wake: Condvar::new(),
                 written: Condvar::new(),
                 live: broadcast::Sender::new(MAX_LAG),
-                over: watch::Sender::new(false),
+                closed: watch::Sender::new(false),
                 recorded: AtomicU64::new(0),
                 dropped: AtomicU64::new(0),
                 failed: AtomicU64::new(0),
-                told: Arc::default(),
-                trouble: Mutex::default(),
+                gateway_counters: Arc::default(),
+                failure: Mutex::default(),
                 store: Mutex::default(),
                 thread: Mutex::default(),
             }),
         }
     }
 
-    /// Begins to record. Needs a runtime when there is a gateway. A second time does nothing.
-    pub fn start(&self, recording: Recording) {
+    /// Starts recording; a second call has no effect. A gateway requires a runtime.
+    pub fn start(&self, recording: TrafficOptions) {
         let shared = &self.shared;
         if shared.is_on.swap(true, Ordering::AcqRel) {
             return;
         }
-        let Recording { folder, retention, journal, gateway, own_address } = recording;
+        let TrafficOptions { folder, retention, journal, gateway, own_address } = recording;
         let store = Arc::new(Store::new(folder.as_deref(), retention));
         *lock(&shared.store) = Some(Arc::clone(&store));
-        let gateway = gateway.and_then(|url| Gateway::start(&url, own_address, Arc::clone(&shared.told)));
+        let gateway = gateway.and_then(|url| Gateway::start(&url, own_address, Arc::clone(&shared.gateway_counters)));
         let writer = Writer { shared: Arc::clone(shared), store, journal, gateway };
         match std::thread::Builder::new().name("kpty-traffic".into()).spawn(move || writer.run()) {
             Ok(thread) => *lock(&shared.thread) = Some(thread),
             Err(cause) => {
                 shared.is_on.store(false, Ordering::Release);
-                *lock(&shared.trouble) = Some("actions are not recorded: no thread".to_owned());
+                *lock(&shared.failure) = Some("actions are not recorded: no thread".to_owned());
                 tracing::warn!("actions are not recorded: {cause}");
             }
         }
     }
 
-    /// Anything is recorded at all.
+    /// Returns whether anything is recorded.
     pub fn is_on(&self) -> bool {
         self.shared.is_on.load(Ordering::Acquire)
     }
 
-    /// Hands an action over. Never waits; what does not fit is dropped and counted. True when it was taken.
+    /// Queues an action without blocking. Returns false when it was dropped, which is counted.
     pub fn emit(&self, draft: Draft) -> bool {
         self.emit_as(None, draft)
     }
 
-    /// The same for an action that was promised, in its place.
+    /// Queues a promised action, in its reserved place.
     pub fn keep(&self, promise: &Promise, draft: Draft) -> bool {
         self.emit_as(Some(promise.number), draft)
     }
@@ -222,7 +222,7 @@ impl Emitter {
         }
         let bytes = draft.bytes();
         let mut queue = lock(&self.shared.queue);
-        if queue.waiting.len() >= MAX_WAITING || queue.bytes + bytes > MAX_WAITING_BYTES || queue.is_ending {
+        if queue.waiting.len() >= MAX_QUEUED || queue.bytes + bytes > MAX_QUEUED_BYTES || queue.is_ending {
             drop(queue);
             self.shared.dropped.fetch_add(1, Ordering::Relaxed);
             return false;
@@ -239,7 +239,7 @@ impl Emitter {
         true
     }
 
-    /// Says that an action is over, which will be handed over in a moment.
+    /// Reserves the next place in the log for an action that completes now and is emitted shortly.
     pub fn promise(&self) -> Promise {
         let mut queue = lock(&self.shared.queue);
         let number = queue.next_number();
@@ -247,40 +247,40 @@ impl Emitter {
         Promise { shared: Arc::clone(&self.shared), number }
     }
 
-    /// Events from now on, masked, in their order. Who reads too slowly misses some and is told how many.
+    /// Subscribes to new events, redacted and in order. A slow subscriber loses events and receives their number.
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<Event>> {
         self.shared.live.subscribe()
     }
 
-    /// Turns true when nothing more will come: listeners should go.
-    pub fn over(&self) -> watch::Receiver<bool> {
-        self.shared.over.subscribe()
+    /// Returns a channel that becomes true when no further events follow.
+    pub fn closed(&self) -> watch::Receiver<bool> {
+        self.shared.closed.subscribe()
     }
 
-    /// The record, written up to now; none before anything is recorded. Blocks for a moment.
+    /// Flushes and returns the database; `None` before recording starts. Blocks briefly.
     pub fn record(&self) -> Option<Arc<Store>> {
         let store = lock(&self.shared.store).clone()?;
         self.flush();
         Some(store)
     }
 
-    /// Waits until everything that is over by now is written, or cannot be.
+    /// Waits until every action completed so far is written or has failed.
     fn flush(&self) {
-        let deadline = Instant::now() + FLUSH_PATIENCE;
+        let deadline = Instant::now() + FLUSH_TIMEOUT;
         let wait = |queue| {
             let left = deadline.saturating_duration_since(Instant::now());
             self.shared.written.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0
         };
         let mut queue = lock(&self.shared.queue);
         let last = queue.last_number;
-        queue.awaiting += 1;
+        queue.readers_waiting += 1;
         while queue.promised.iter().any(|number| *number <= last) && Instant::now() < deadline {
             queue = wait(queue);
         }
-        queue.awaiting -= 1;
+        queue.readers_waiting -= 1;
         let target = queue.pushed;
         while queue.done < target && self.is_on() {
-            queue.is_wanted = true;
+            queue.flush_requested = true;
             self.shared.wake.notify_one();
             if Instant::now() >= deadline {
                 return;
@@ -289,28 +289,28 @@ impl Emitter {
         }
     }
 
-    /// How it goes.
-    pub fn counts(&self) -> Counts {
+    /// Returns the counters.
+    pub fn counts(&self) -> TrafficCounts {
         let shared = &self.shared;
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        Counts {
+        TrafficCounts {
             recorded: read(&shared.recorded),
             dropped: read(&shared.dropped),
             failed: read(&shared.failed),
-            gateway_sent: read(&shared.told.sent),
-            gateway_dropped: read(&shared.told.dropped),
-            trouble: lock(&shared.trouble).clone(),
+            gateway_sent: read(&shared.gateway_counters.sent),
+            gateway_dropped: read(&shared.gateway_counters.dropped),
+            failure: lock(&shared.failure).clone(),
         }
     }
 
-    /// Tells listeners to go: what still comes is only recorded.
-    pub fn hang_up(&self) {
-        self.shared.over.send_replace(true);
+    /// Ends all subscriptions; later events are only recorded.
+    pub fn close_subscriptions(&self) {
+        self.shared.closed.send_replace(true);
     }
 
-    /// Writes what waits, and ends. Blocks until that is done.
+    /// Writes the queued entries and stops. Blocks until done.
     pub fn finish(&self) {
-        self.hang_up();
+        self.close_subscriptions();
         lock(&self.shared.queue).is_ending = true;
         self.shared.wake.notify_one();
         let thread = lock(&self.shared.thread).take();
@@ -321,12 +321,12 @@ impl Emitter {
     }
 }
 
-/// What a panic left behind is still the newest there is.
+/// A poisoned lock still holds the newest state.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is to be added to the own log of a session.
+/// Lines to append to the log of one session.
 #[derive(Default)]
 struct Log {
     session: String,
@@ -334,9 +334,9 @@ struct Log {
     count: u64,
 }
 
-/// The thread that writes.
+/// The writer thread.
 struct Writer {
-    shared: Arc<Shared>,
+    shared: Arc<EmitterInner>,
     store: Arc<Store>,
     journal: Option<Journal>,
     gateway: Option<Gateway>,
@@ -349,12 +349,12 @@ impl Writer {
             if Instant::now() >= next_cleanup {
                 let cleaned = self.store.clean_up();
                 if self.note(cleaned, 0) {
-                    *lock(&self.shared.trouble) = None;
+                    *lock(&self.shared.failure) = None;
                 }
-                next_cleanup = Instant::now() + CLEANUP_EVERY;
+                next_cleanup = Instant::now() + CLEANUP_INTERVAL;
             }
-            if lock(&self.shared.trouble).is_some() {
-                next_cleanup = next_cleanup.min(Instant::now() + RETRY_AFTER);
+            if lock(&self.shared.failure).is_some() {
+                next_cleanup = next_cleanup.min(Instant::now() + RETRY_DELAY);
             }
             let (drafts, is_ending) = self.next(next_cleanup);
             let count = drafts.len() as u64;
@@ -371,7 +371,7 @@ impl Writer {
         }
     }
 
-    /// What has been handed over: a moment after the first, or at once if somebody waits for it.
+    /// Takes the next batch: shortly after its first draft, or at once when a reader waits for it.
     fn next(&self, deadline: Instant) -> (Vec<(u64, Draft)>, bool) {
         let shared = &self.shared;
         let wait = |queue, until: Instant| {
@@ -384,10 +384,10 @@ impl Writer {
             queue = wait(queue, deadline);
         }
         queue.is_idle = false;
-        let full = Instant::now() + GATHERING;
+        let full = Instant::now() + BATCH_DELAY;
         while !queue.waiting.is_empty()
             && queue.waiting.len() < BATCH
-            && !queue.is_wanted
+            && !queue.flush_requested
             && !queue.is_ending
             && Instant::now() < full
         {
@@ -395,12 +395,12 @@ impl Writer {
         }
         let mut ready = queue.take_ready();
         if ready.is_empty() && !queue.waiting.is_empty() {
-            queue.is_held = true;
-            queue = wait(queue, Instant::now() + GATHERING);
-            queue.is_held = false;
+            queue.awaits_promise = true;
+            queue = wait(queue, Instant::now() + BATCH_DELAY);
+            queue.awaits_promise = false;
             ready = queue.take_ready();
         }
-        queue.is_wanted = false;
+        queue.flush_requested = false;
         (ready, queue.is_ending)
     }
 
@@ -411,7 +411,7 @@ impl Writer {
             let (is_for_journal, is_for_gateway) = (draft.is_for_journal, draft.is_for_gateway);
             let event = draft.finish();
             if let Some(gateway) = self.gateway.as_ref().filter(|_| is_for_gateway) {
-                gateway.tell(event.for_gateway());
+                gateway.send(event.for_gateway());
             }
             if is_for_journal && self.journal.is_some() {
                 let known = logs.iter().position(|log| log.session == event.session_id);
@@ -436,25 +436,25 @@ impl Writer {
             result = self.note(written, *count) && result;
         }
         if result {
-            *lock(&self.shared.trouble) = None;
+            *lock(&self.shared.failure) = None;
         }
         if self.shared.live.receiver_count() > 0 {
             for event in events {
-                // Those who listened may be gone by now.
+                // There may be no subscribers.
                 let _ = self.shared.live.send(Arc::new(event));
             }
         }
     }
 
-    /// Counts entries that were lost, and says why, once. True when all went well.
+    /// TrafficCounts lost entries and logs the reason once. Returns whether nothing was lost.
     fn note(&self, outcome: Result<(), String>, entries: u64) -> bool {
         let Err(problem) = outcome else { return true };
         self.shared.failed.fetch_add(entries, Ordering::Relaxed);
-        let mut trouble = lock(&self.shared.trouble);
-        if trouble.is_none() {
-            tracing::warn!("{problem}. Actions go on; entries that are lost are counted");
+        let mut failure = lock(&self.shared.failure);
+        if failure.is_none() {
+            tracing::warn!("{problem}. Actions are not affected; lost entries are counted");
         }
-        *trouble = Some(problem);
+        *failure = Some(problem);
         false
     }
 }

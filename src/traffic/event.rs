@@ -1,6 +1,7 @@
-//! One action, as it is recorded: a [`Draft`] while it may still have secrets, an [`Event`] when it has none.
+//! One recorded action: a [`Draft`] may still contain secrets, an [`Event`] contains none.
 //!
-//! Owns the field names on the wire. Masking comes before cutting; sizes are those of the uncut text, in characters.
+//! Owns the field names on the wire. SizedText is redacted before it is truncated; sizes are those of the full text, in
+//! characters.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -12,36 +13,36 @@ use crate::ids::passing_bits;
 use crate::model::{date_and_time, iso_time, iso_time_millis, push_digits};
 use kpty_guard::Redactor;
 
-/// Characters of a command and of an answer that are kept.
+/// Maximum characters kept of a command and of a reply.
 pub const TEXT_CHARS: usize = 10_000;
-/// Characters of an answer that only shows what is there: what was done matters more than what was seen.
+/// Maximum characters kept of a reply that only shows state; what was done matters more than what was displayed.
 pub const LOOK_CHARS: usize = 500;
-/// Characters of a text in a list.
+/// Maximum characters of a text in a list.
 const PREVIEW_CHARS: usize = 500;
-/// Characters of an agent's name.
+/// Maximum characters of an agent's name.
 pub const AGENT_CHARS: usize = 128;
-/// Characters of a short text: a message, a summary.
+/// Maximum characters of a message or summary.
 const SHORT_CHARS: usize = 1_000;
-/// Bytes of fields that only their sender knows.
+/// Maximum bytes of fields that only their sender interprets.
 const EXTRA_BYTES: usize = 8 << 10;
 
-/// A text with its true size.
+/// A possibly truncated text with its full size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Text {
-    /// What is kept of it.
+pub struct SizedText {
+    /// The kept part.
     pub kept: String,
-    /// Characters of the whole.
+    /// Characters of the full text.
     pub size: u64,
 }
 
-impl Text {
-    /// A whole text.
+impl SizedText {
+    /// Wraps a full text.
     pub fn new(text: impl Into<String>) -> Self {
         let kept = text.into();
         Self { size: kept.chars().count() as u64, kept }
     }
 
-    /// More was there.
+    /// Returns whether the text was truncated.
     pub fn is_cut(&self) -> bool {
         self.size > self.kept.chars().count() as u64
     }
@@ -51,61 +52,61 @@ impl Text {
     }
 }
 
-/// One action. All texts are masked and cut.
+/// One action. All texts are redacted and truncated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// Its name.
+    /// Event id.
     pub id: String,
-    /// When it was over.
+    /// Time of completion.
     pub at: SystemTime,
-    /// On which session; empty where none was meant.
+    /// Session; empty for an action without one.
     pub session_id: String,
-    /// What was done.
+    /// Name of the action.
     pub action: String,
-    /// Who did it, as far as anybody said.
+    /// Agent that the caller claims to be.
     pub agent_id: Option<String>,
-    /// The own session of the session's owner.
+    /// The owner's own session id.
     pub owner_session_id: Option<String>,
-    /// What was typed or asked for.
-    pub command: Option<Text>,
-    /// What was answered.
-    pub response: Option<Text>,
-    /// How long it took.
+    /// Input or query.
+    pub command: Option<SizedText>,
+    /// Reply.
+    pub response: Option<SizedText>,
+    /// Duration of the action.
     pub duration: Duration,
-    /// How long it might have taken.
+    /// Timeout that the action ran with.
     pub timeout_ms: Option<u64>,
-    /// It took too long.
+    /// The action timed out.
     pub timed_out: bool,
-    /// It was done.
+    /// The action succeeded.
     pub success: bool,
-    /// Why not, for programs.
+    /// Error code of a failed action.
     pub error_code: Option<String>,
-    /// Why not, for people.
+    /// Error message of a failed action.
     pub error_message: Option<String>,
-    /// The guard refused it.
+    /// The guard blocked the action.
     pub blocked: bool,
-    /// By which rule.
+    /// Rule that blocked it.
     pub blocked_pattern: Option<String>,
     /// `local` or `desktop`.
     pub session_source: Option<String>,
-    /// What kind of program runs there.
+    /// Kind of program that runs in the session.
     pub cli_type: Option<String>,
-    /// The session's name for people.
+    /// Display name of the session.
     pub label: Option<String>,
-    /// What came of it, in a few words.
+    /// Short summary of the result.
     pub result: Option<String>,
-    /// The evidence pack that was made.
+    /// Id of the evidence pack that the action produced.
     pub evidence_id: Option<String>,
-    /// The command that was run.
+    /// Id of the command that ran.
     pub command_id: Option<String>,
-    /// How it ended.
+    /// Exit code of that command.
     pub exit_code: Option<i64>,
-    /// Fields that only their sender knows.
+    /// Fields that only their sender interprets.
     pub extra: Map<String, Value>,
 }
 
 impl Event {
-    /// An action that went well, now.
+    /// Creates a successful action with the current time.
     pub fn new(action: impl Into<String>, session_id: impl Into<String>) -> Self {
         Self {
             id: String::new(),
@@ -135,16 +136,16 @@ impl Event {
         }
     }
 
-    /// Milliseconds that it took.
+    /// Returns the duration in milliseconds.
     pub fn duration_ms(&self) -> f64 {
         (self.duration.as_secs_f64() * 1e6).round() / 1e3
     }
 
-    /// The event as panels know it.
+    /// Serializes the event for panels.
     pub fn row(&self) -> Value {
         let (command, response) = (self.command.as_ref(), self.response.as_ref());
-        let kept = |text: Option<&Text>| text.map(|text| text.kept.clone());
-        let size = |text: Option<&Text>| text.map_or(0, |text| text.size);
+        let kept = |text: Option<&SizedText>| text.map(|text| text.kept.clone());
+        let size = |text: Option<&SizedText>| text.map_or(0, |text| text.size);
         let at = iso_time_millis(self.at);
         let mut row = self.extra.clone();
         let known = json!({
@@ -155,12 +156,12 @@ impl Event {
             "owner_session_id": self.owner_session_id,
             "timestamp": at,
             "command": kept(command),
-            "command_preview": command.map(Text::preview),
+            "command_preview": command.map(SizedText::preview),
             "command_size": size(command),
             "response": kept(response),
-            "response_preview": response.map(Text::preview),
+            "response_preview": response.map(SizedText::preview),
             "response_size": size(response),
-            "response_truncated": response.is_some_and(Text::is_cut),
+            "response_truncated": response.is_some_and(SizedText::is_cut),
             "duration": self.duration_ms(),
             "timeout_ms": self.timeout_ms,
             "timed_out": self.timed_out,
@@ -184,7 +185,7 @@ impl Event {
         Value::Object(row)
     }
 
-    /// The event as a gateway takes it: its nineteen fields.
+    /// Serializes the nineteen fields that a gateway accepts.
     pub(super) fn for_gateway(&self) -> Value {
         let (command, response) = (self.command.as_ref(), self.response.as_ref());
         json!({
@@ -196,7 +197,7 @@ impl Event {
             "command_size": command.map_or(0, |text| text.size),
             "response": response.map(|text| &text.kept),
             "response_size": response.map_or(0, |text| text.size),
-            "response_truncated": response.is_some_and(Text::is_cut),
+            "response_truncated": response.is_some_and(SizedText::is_cut),
             "duration": self.duration_ms(),
             "success": self.success,
             "error_code": self.error_code,
@@ -210,7 +211,7 @@ impl Event {
         })
     }
 
-    /// Adds the event to the session's own log, as a line of JSON.
+    /// Appends the event to a session log, as a line of JSON.
     pub(super) fn push_line(&self, log: &mut Vec<u8>) {
         let line = LogLine {
             ts: iso_time(self.at),
@@ -229,7 +230,7 @@ impl Event {
             evidence_id: self.evidence_id.as_deref(),
             command_id: self.command_id.as_deref(),
         };
-        // Texts and numbers can always be written, to a vector too.
+        // Strings and numbers always serialize, and writing to a vector cannot fail.
         let _ = serde_json::to_writer(&mut *log, &line);
         log.push(b'\n');
     }
@@ -255,18 +256,18 @@ struct LogLine<'a> {
     command_id: Option<&'a str>,
 }
 
-/// So many characters of hidden input are known again where the rest was cut.
+/// Minimum number of leading characters by which hidden input is recognized in truncated text.
 const BEGINNING_CHARS: usize = 6;
 
-/// What is said in place of what was typed while nothing was echoed.
+/// Input that was typed while the terminal did not echo; it is replaced by a placeholder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hidden {
-    /// What was typed, piece by piece; none of it must be anywhere.
+    /// The pieces that were typed; none may appear anywhere.
     pub parts: Vec<String>,
 }
 
 impl Hidden {
-    /// The words that stand for it.
+    /// Returns the placeholder.
     pub fn shown(&self) -> String {
         format!("[hidden input, {} chars]", self.chars())
     }
@@ -275,8 +276,8 @@ impl Hidden {
         self.parts.iter().map(|part| part.chars().count()).sum()
     }
 
-    /// A text without it. One or two characters are in every text. Where only the beginning is left of it, the text was
-    /// cut, and nothing of it is kept.
+    /// Removes the hidden input from a text. One or two characters are not searched for, since every text contains
+    /// them. If the text ends in the beginning of the input, it was truncated there, and that beginning is removed.
     fn taken_out_of(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for secret in self.parts.iter().map(|part| part.trim()).filter(|part| part.chars().count() > 2) {
@@ -290,26 +291,26 @@ impl Hidden {
     }
 }
 
-/// An action that may still have secrets, on its way to the record.
+/// An action that may still contain secrets, before it is written.
 pub struct Draft {
-    /// Texts are whole, or at least much longer than what is kept.
+    /// Texts are complete, or at least much longer than what is kept.
     pub event: Event,
-    /// Knows the secrets.
+    /// Redacts the texts.
     pub redactor: Arc<Redactor>,
-    /// What was typed while nothing was echoed.
+    /// Input typed without echo.
     pub hidden: Option<Hidden>,
-    /// What the event has of an answer was masked with that answer, by this redactor.
+    /// The reply's text is redacted already, by this redactor.
     pub is_answer_masked: bool,
-    /// Characters of the answer that are kept.
+    /// Maximum characters kept of the reply.
     pub response_chars: usize,
-    /// It belongs into the session's own log: there is, or was, such a session.
+    /// The session log receives the event; false when there never was such a session.
     pub is_for_journal: bool,
-    /// It happened here, so that a gateway is told.
+    /// The action ran on this server, so the gateway receives it.
     pub is_for_gateway: bool,
 }
 
 impl Draft {
-    /// An action of this server, not hidden.
+    /// Creates the draft of an action of this server without hidden input.
     pub fn new(event: Event, redactor: Arc<Redactor>) -> Self {
         Self {
             event,
@@ -322,13 +323,13 @@ impl Draft {
         }
     }
 
-    /// Roughly what it costs to keep it waiting.
+    /// Estimates the memory of a queued draft.
     pub(super) fn bytes(&self) -> usize {
-        let text = |text: &Option<Text>| text.as_ref().map_or(0, |text| text.kept.len());
+        let text = |text: &Option<SizedText>| text.as_ref().map_or(0, |text| text.kept.len());
         1_000 + text(&self.event.command) + text(&self.event.response)
     }
 
-    /// Masks, then cuts.
+    /// Redacts, then truncates.
     pub(super) fn finish(self) -> Event {
         let Self { mut event, redactor, hidden, is_answer_masked, response_chars, .. } = self;
         let answer_redactor = (!is_answer_masked).then_some(&*redactor);
@@ -337,7 +338,7 @@ impl Draft {
             event.id = new_id(event.at);
         }
         if let Some(hidden) = &hidden {
-            event.command = Some(Text { size: hidden.chars() as u64, kept: hidden.shown() });
+            event.command = Some(SizedText { size: hidden.chars() as u64, kept: hidden.shown() });
             if let Some(response) = &mut event.response {
                 response.kept = hidden.taken_out_of(&response.kept);
             }
@@ -377,12 +378,12 @@ impl Draft {
     }
 }
 
-/// Masks a text, where that was not done, and cuts it.
+/// Redacts a text unless that was done, and truncates it.
 fn finish(redactor: Option<&Redactor>, text: &mut String, chars: usize) {
     if let Some(std::borrow::Cow::Owned(masked)) = redactor.map(|redactor| redactor.redact(text)) {
         *text = masked;
     }
-    // A character has at least one byte.
+    // A character has at least one byte, so a shorter text needs no count.
     if text.len() > chars
         && let Some((at, _)) = text.char_indices().nth(chars)
     {
@@ -390,7 +391,7 @@ fn finish(redactor: Option<&Redactor>, text: &mut String, chars: usize) {
     }
 }
 
-/// Fields of others, if they are not too large: masked as text, and kept only where that leaves them whole.
+/// Redacts a sender's own fields as text and keeps them only if they are within the limit and still valid JSON.
 fn masked_extra(redactor: &Redactor, extra: &Map<String, Value>) -> Map<String, Value> {
     let text = json!(extra).to_string();
     if text.len() > EXTRA_BYTES {
@@ -402,7 +403,7 @@ fn masked_extra(redactor: &Redactor, extra: &Map<String, Value>) -> Map<String, 
     }
 }
 
-/// A new name for something recorded at this moment: `pty_`, date, time and eight hex digits.
+/// Creates an event id: `pty_`, date, time and eight hex digits.
 pub fn new_id(at: SystemTime) -> String {
     let [year, month, day, hour, minute, second] = date_and_time(at);
     let mut id = String::with_capacity("pty_00000000_000000_00000000".len());
@@ -416,7 +417,7 @@ pub fn new_id(at: SystemTime) -> String {
     id
 }
 
-/// A name that somebody claims, made harmless: no control characters, not too long; nothing where nothing is left.
+/// Sanitizes a claimed name: no control characters, limited length; `None` when nothing is left.
 pub fn clean_name(name: &str) -> Option<String> {
     let name: String = name.chars().filter(|c| !c.is_control()).collect();
     let name: String = name.trim().chars().take(AGENT_CHARS).collect();
@@ -435,8 +436,8 @@ mod tests {
     fn secrets_are_masked_before_anything_is_cut() {
         let token = token();
         let mut event = Event::new("talk", "pty_1");
-        event.command = Some(Text::new(format!("{} {token}", "x".repeat(TEXT_CHARS - 11))));
-        event.response = Some(Text::new(format!("{} {token}", "y".repeat(TEXT_CHARS - 11))));
+        event.command = Some(SizedText::new(format!("{} {token}", "x".repeat(TEXT_CHARS - 11))));
+        event.response = Some(SizedText::new(format!("{} {token}", "y".repeat(TEXT_CHARS - 11))));
         event.error_message = Some(format!("no {token}"));
         event.extra = Map::from_iter([("note".to_owned(), json!(token))]);
         let event = Draft::new(event, Arc::default()).finish();
@@ -451,7 +452,7 @@ mod tests {
     fn what_is_not_of_the_answer_is_masked_in_any_case() {
         let token = token();
         let mut event = Event::new(format!("talk {token}"), format!("pty_1 {token}"));
-        event.command = Some(Text::new(format!("echo {token}")));
+        event.command = Some(SizedText::new(format!("echo {token}")));
         for text in [&mut event.agent_id, &mut event.owner_session_id, &mut event.label, &mut event.cli_type] {
             *text = Some(format!("a {token}"));
         }
@@ -465,8 +466,8 @@ mod tests {
     #[test]
     fn hidden_input_is_nowhere() {
         let mut event = Event::new("send_line", "pty_1");
-        event.command = Some(Text::new("hunter2 é"));
-        event.response = Some(Text::new("you typed hunter2 é"));
+        event.command = Some(SizedText::new("hunter2 é"));
+        event.response = Some(SizedText::new("you typed hunter2 é"));
         event.error_message = Some("cannot type \"hunter2 é\"".to_owned());
         let draft = Draft {
             hidden: Some(Hidden { parts: vec!["hunter2 é".to_owned()] }),

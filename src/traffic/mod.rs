@@ -1,17 +1,17 @@
-//! The record of actions: who did what to which session, and what came of it.
+//! The traffic log: which agent ran which action on which session, and the result.
 //!
-//! An action hands a [`Draft`] to the [`Emitter`] and goes on; a thread of its own masks secrets, cuts, writes to the
-//! database ([`Store`]), to the session's own log and to a gateway, and tells whoever listens. Nothing here can delay
-//! an action or make it fail: what does not fit is dropped and counted. Reading the record is [`query`]'s.
+//! An action passes a [`Draft`] to the [`Emitter`] and continues. A dedicated thread redacts and truncates it, writes
+//! it to the database ([`Store`]), the session's log and a gateway, and notifies subscribers. Logging never delays an
+//! action or makes it fail: entries that exceed the queue are dropped and counted. [`query`] has the read side.
 
-mod emit;
 mod emitter;
 mod event;
+mod gateway;
 pub mod query;
 mod store;
 #[cfg(test)]
 mod tests;
 
-pub use emitter::{Counts, Emitter, Journal, Promise, Recording};
-pub use event::{AGENT_CHARS, Draft, Event, Hidden, LOOK_CHARS, TEXT_CHARS, Text, clean_name, new_id};
+pub use emitter::{Emitter, Journal, Promise, TrafficCounts, TrafficOptions};
+pub use event::{AGENT_CHARS, Draft, Event, Hidden, LOOK_CHARS, SizedText, TEXT_CHARS, clean_name, new_id};
 pub use store::{Retention, Store};

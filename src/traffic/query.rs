@@ -1,34 +1,34 @@
-//! What is asked of the record: filters, pages, sums. Pure: it makes the conditions, the store runs them.
+//! Filters, pages and totals of the traffic log. Pure: builds SQL conditions that the store runs.
 
 use serde_json::{Map, Value, json};
 
 use super::Event;
 
-/// Events that one page may have.
+/// Maximum number of events per page.
 pub const MAX_PAGE: u64 = 500;
 
-/// Which events are asked for. What is not given does not matter.
+/// Filter of events; `None` matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Of this session.
+    /// Session id.
     pub session_id: Option<String>,
-    /// By this agent.
+    /// Agent id.
     pub agent_id: Option<String>,
-    /// This action.
+    /// Action name.
     pub action: Option<String>,
-    /// Only those that failed.
+    /// Only failed actions.
     pub errors_only: bool,
-    /// Only those that the guard refused.
+    /// Only actions that the guard blocked.
     pub blocked_only: bool,
-    /// Part of the command, the answer or the label; ASCII capitals do not matter.
+    /// Substring of the command, reply or label; ASCII case is ignored.
     pub search: Option<String>,
-    /// Not before this moment, in milliseconds since 1970.
+    /// Earliest time, in milliseconds since 1970.
     pub since_ms: Option<i64>,
-    /// Not after it.
+    /// Latest time, in milliseconds since 1970.
     pub until_ms: Option<i64>,
 }
 
-/// A value in a condition.
+/// A bound value of a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Param {
     Text(String),
@@ -36,7 +36,7 @@ pub(super) enum Param {
 }
 
 impl Filter {
-    /// The condition, and its values in order.
+    /// Returns the SQL condition and its values in order.
     pub(super) fn condition(&self) -> (String, Vec<Param>) {
         let mut parts: Vec<&str> = Vec::new();
         let mut params = Vec::new();
@@ -69,30 +69,30 @@ impl Filter {
     }
 }
 
-/// A pattern that matches wherever the text stands, and nothing else.
+/// Returns a `LIKE` pattern that matches the literal text at any position.
 fn like(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
     format!("%{escaped}%")
 }
 
-/// Which events a listener wants as they happen. Empty lists want all.
+/// Filter of a live subscription. An empty list matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
-    /// These actions.
+pub struct SubscriptionFilter {
+    /// Action names.
     pub actions: Vec<String>,
-    /// By these agents.
+    /// Agent ids.
     pub agent_ids: Vec<String>,
-    /// On these sessions.
+    /// Session ids.
     pub session_ids: Vec<String>,
-    /// Only those that failed.
+    /// Only failed actions.
     pub errors_only: bool,
-    /// Only those that the guard refused.
+    /// Only actions that the guard blocked.
     pub blocked_only: bool,
 }
 
-impl Wanted {
-    /// The event is one of them.
-    pub fn wants(&self, event: &Event) -> bool {
+impl SubscriptionFilter {
+    /// Returns whether the event matches.
+    pub fn matches(&self, event: &Event) -> bool {
         let is_in = |list: &[String], value: &str| list.is_empty() || list.iter().any(|wanted| wanted == value);
         is_in(&self.actions, &event.action)
             && is_in(&self.agent_ids, event.agent_id.as_deref().unwrap_or_default())
@@ -102,82 +102,82 @@ impl Wanted {
     }
 }
 
-/// Some of the events that were asked for, the newest first.
+/// One page of matching events, newest first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page {
-    /// Those of this page.
+    /// Events of this page.
     pub events: Vec<Event>,
-    /// How many there are in all.
+    /// Total number of matches.
     pub total: u64,
-    /// Others follow.
+    /// Further pages follow.
     pub has_more: bool,
 }
 
-/// What is known of one session's events.
+/// Summary of one session's events.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionSummary {
-    /// Which session.
+    /// Session id.
     pub session_id: String,
-    /// Who acted on it last.
+    /// Agent of the latest event.
     pub agent_id: Option<String>,
-    /// Its owner's own session.
+    /// The owner's own session id.
     pub owner_session_id: Option<String>,
-    /// Its name for people.
+    /// Display name of the session.
     pub label: Option<String>,
-    /// What kind of program runs there.
+    /// Kind of program that runs in the session.
     pub cli_type: Option<String>,
-    /// The sums.
+    /// Totals.
     pub totals: Totals,
-    /// Mean of all durations in milliseconds.
+    /// Mean duration in milliseconds.
     pub avg_duration: f64,
-    /// The first one, in milliseconds since 1970.
+    /// Time of the first event, in milliseconds since 1970.
     pub first_ms: i64,
-    /// The last one.
+    /// Time of the last event, in milliseconds since 1970.
     pub last_ms: i64,
-    /// How many of each action.
+    /// Number of events per action.
     pub actions: Vec<(String, u64)>,
 }
 
-/// Sums over events.
+/// Totals over events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// All of them.
+    /// Number of events.
     pub events: u64,
-    /// Those that failed.
+    /// Number of failed events.
     pub errors: u64,
-    /// Those that the guard refused.
+    /// Number of blocked events.
     pub blocked: u64,
-    /// Characters that were typed or asked.
+    /// Characters of input.
     pub sent: u64,
-    /// Characters that were answered.
+    /// Characters of replies.
     pub received: u64,
 }
 
-/// What is known of all events.
+/// Statistics of all events.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stats {
-    /// The sums.
+    /// Totals.
     pub totals: Totals,
-    /// Sessions that have any.
+    /// Number of sessions with events.
     pub sessions: u64,
-    /// The first one, in milliseconds since 1970.
+    /// Time of the first event, in milliseconds since 1970.
     pub oldest_ms: Option<i64>,
-    /// The last one.
+    /// Time of the last event, in milliseconds since 1970.
     pub newest_ms: Option<i64>,
-    /// How many of each action.
+    /// Number of events per action.
     pub actions: Vec<(String, u64)>,
-    /// How many by each agent.
+    /// Number of events per agent.
     pub agents: Vec<(String, u64)>,
 }
 
 impl Totals {
-    /// Errors among all; 0 where there is nothing.
+    /// Share of failed events; 0 without events.
     pub fn error_rate(&self) -> f64 {
         if self.events == 0 { 0.0 } else { self.errors as f64 / self.events as f64 }
     }
 }
 
-/// Counts by name, as an object.
+/// Serializes counts by name as an object.
 pub fn breakdown(counts: &[(String, u64)]) -> Value {
     Value::Object(counts.iter().map(|(name, count)| (name.clone(), json!(count))).collect::<Map<_, _>>())
 }
@@ -208,16 +208,19 @@ mod tests {
         event.agent_id = Some("a1".to_owned());
         let list = |text: &str| vec![text.to_owned()];
         for (wanted, expected) in [
-            (Wanted::default(), true),
-            (Wanted { actions: list("talk"), ..Wanted::default() }, true),
-            (Wanted { actions: list("read"), ..Wanted::default() }, false),
-            (Wanted { agent_ids: list("a1"), session_ids: list("s1"), ..Wanted::default() }, true),
-            (Wanted { agent_ids: list("a2"), ..Wanted::default() }, false),
-            (Wanted { session_ids: list("s2"), ..Wanted::default() }, false),
-            (Wanted { errors_only: true, ..Wanted::default() }, false),
-            (Wanted { blocked_only: true, ..Wanted::default() }, false),
+            (SubscriptionFilter::default(), true),
+            (SubscriptionFilter { actions: list("talk"), ..SubscriptionFilter::default() }, true),
+            (SubscriptionFilter { actions: list("read"), ..SubscriptionFilter::default() }, false),
+            (
+                SubscriptionFilter { agent_ids: list("a1"), session_ids: list("s1"), ..SubscriptionFilter::default() },
+                true,
+            ),
+            (SubscriptionFilter { agent_ids: list("a2"), ..SubscriptionFilter::default() }, false),
+            (SubscriptionFilter { session_ids: list("s2"), ..SubscriptionFilter::default() }, false),
+            (SubscriptionFilter { errors_only: true, ..SubscriptionFilter::default() }, false),
+            (SubscriptionFilter { blocked_only: true, ..SubscriptionFilter::default() }, false),
         ] {
-            assert_eq!(wanted.wants(&event), expected, "{wanted:?}");
+            assert_eq!(wanted.matches(&event), expected, "{wanted:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The database of the record: the only home of SQLite.
+//! The database of the traffic log; the only module that uses SQLite.
 //!
-//! One connection writes, another reads, so that a long look delays no entry. A file that cannot be understood is set
-//! aside with a warning; one that cannot be written is tried again. Nothing here knows who waits for what.
+//! One connection writes and another reads, so that a slow query does not delay an entry. An unreadable file is
+//! quarantined with a warning; a failed write is retried.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,15 +12,15 @@ use rusqlite::types::{ToSql, ToSqlOutput};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row, params, params_from_iter};
 
 use super::query::{Filter, Page, Param, SessionSummary, Stats, Totals};
-use super::{Event, Text};
+use super::{Event, SizedText};
 
 const FILE: &str = "traffic.db";
-/// The number of the table's form; a file with another one is not ours to change.
+/// Schema version; a file with another version is not modified.
 const VERSION: i64 = 1;
-/// How long one connection waits for the other. They never block one another for long.
-const BUSY_PATIENCE: Duration = Duration::from_secs(2);
+/// Busy timeout of a connection. The two never hold a lock for long.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The texts come last: what only counts or filters never reads them from the disk.
+/// SizedText columns come last, so that counting and filtering do not read them from disk.
 const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS pty_events (
         seq INTEGER PRIMARY KEY,
@@ -43,48 +43,48 @@ const INSERT: &str = "INSERT INTO pty_events (id, at_ms, session_id, action, age
 const SUMS: &str = "COUNT(*), COALESCE(SUM(success = 0), 0), COALESCE(SUM(blocked), 0), \
     COALESCE(SUM(command_size), 0), COALESCE(SUM(response_size), 0)";
 
-/// How much is kept.
+/// Limits of what is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
-    /// For how long.
+    /// Maximum age of an event.
     pub age: Duration,
-    /// How many events.
+    /// Maximum number of events.
     pub rows: u64,
 }
 
-/// The events that are kept.
+/// The stored events.
 pub struct Store {
-    /// None: in memory.
+    /// `None` keeps the database in memory.
     path: Option<PathBuf>,
     retention: Retention,
     writer: Mutex<Option<Connection>>,
-    /// The file that the writer has open: somebody may remove it, or put another in its place.
+    /// Identity of the file that the writer has open; another process may remove or replace it.
     file: Mutex<Option<FileId>>,
-    /// None where the writer's connection is the only one.
+    /// `None` when the writer's connection is the only one.
     reader: Mutex<Option<Connection>>,
 }
 
-/// Why the record could not be written or read; it names no path.
+/// Why the database could not be written or read; contains no path.
 type Problem = String;
 
 impl Store {
-    /// A database in this folder, or in memory. Nothing is opened before the first entry or the first question.
+    /// Creates a store in a folder or in memory. Opens the database at the first access.
     pub fn new(folder: Option<&Path>, retention: Retention) -> Self {
         let path = folder.map(|folder| folder.join(FILE));
         Self { path, retention, writer: Mutex::default(), file: Mutex::default(), reader: Mutex::default() }
     }
 
-    /// The file, if there is one.
+    /// Returns the path of the database file.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// How much is kept.
+    /// Returns the retention limits.
     pub fn retention(&self) -> Retention {
         self.retention
     }
 
-    /// Adds events, all or none of them, and forgets the oldest where there are too many.
+    /// Inserts events in one transaction, and deletes the oldest beyond the limit.
     pub fn write(&self, events: &[Event]) -> Result<(), Problem> {
         self.on_writer(|connection| {
             let transaction = connection.transaction()?;
@@ -100,7 +100,7 @@ impl Store {
         })
     }
 
-    /// Forgets what is too old or too much.
+    /// Deletes events beyond the retention limits.
     pub fn clean_up(&self) -> Result<(), Problem> {
         let age = i64::try_from(self.retention.age.as_millis()).unwrap_or(i64::MAX);
         let oldest = millis(SystemTime::now()).saturating_sub(age);
@@ -111,7 +111,7 @@ impl Store {
         })
     }
 
-    /// Events that are asked for, the newest first.
+    /// Returns matching events, newest first.
     pub fn events(&self, filter: &Filter, limit: u64, offset: u64) -> Result<Page, Problem> {
         let (condition, params) = filter.condition();
         self.on_reader(|connection| {
@@ -129,7 +129,7 @@ impl Store {
         })
     }
 
-    /// The event of this name.
+    /// Returns the event with this id.
     pub fn event(&self, id: &str) -> Result<Option<Event>, Problem> {
         let select = format!("SELECT {COLUMNS} FROM pty_events WHERE id = ?1 ORDER BY seq DESC LIMIT 1");
         self.on_reader(|connection| {
@@ -138,7 +138,7 @@ impl Store {
         })
     }
 
-    /// Who ran a command, as far as it is recorded.
+    /// Returns the agent that ran a command, if recorded.
     pub fn who_ran(&self, session_id: &str, command_id: &str) -> Result<Option<String>, Problem> {
         let select = "SELECT agent_id FROM pty_events WHERE session_id = ?1 AND command_id = ?2 \
                       AND action IN ('talk', 'run') ORDER BY seq LIMIT 1";
@@ -149,13 +149,13 @@ impl Store {
         })
     }
 
-    /// What is known of each session, the one that was used last first; or of one.
+    /// Returns the summary of one session or of all, the most recently used first.
     pub fn sessions(&self, only: Option<&str>) -> Result<Vec<SessionSummary>, Problem> {
         let grouped = format!(
             "SELECT session_id, {SUMS}, COALESCE(AVG(duration), 0), MIN(at_ms), MAX(at_ms) FROM pty_events \
              WHERE session_id <> '' AND (?1 IS NULL OR session_id = ?1) GROUP BY session_id ORDER BY MAX(seq) DESC"
         );
-        // The newest that says anything counts.
+        // Takes the newest event that has a value.
         let newest = |column: &str| {
             format!(
                 "SELECT {column} FROM pty_events WHERE session_id = ?1 AND {column} IS NOT NULL \
@@ -191,7 +191,7 @@ impl Store {
         })
     }
 
-    /// What is known of all events.
+    /// Returns the statistics of all events.
     pub fn stats(&self) -> Result<Stats, Problem> {
         let all = format!("SELECT {SUMS}, MIN(at_ms), MAX(at_ms) FROM pty_events");
         let sessions = "SELECT COUNT(DISTINCT session_id) FROM pty_events WHERE session_id <> ''";
@@ -225,7 +225,7 @@ impl Store {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with the connection that writes; opens it first where there is none, or its file is gone.
+    /// Runs `work` on the writer's connection; reopens it when its file is gone.
     fn on_writer<T>(&self, work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T, Problem> {
         let mut writer = self.writer();
         if self.path.as_deref().is_some_and(|path| *self.file() != file_id(path)) {
@@ -233,7 +233,7 @@ impl Store {
         }
         let done = self.opened(&mut writer).and_then(work);
         if let Err(error) = &done {
-            // What is broken is looked at again, and set aside if need be, when it is next opened.
+            // The next open examines a damaged file and quarantines it if necessary.
             *writer = None;
             *self.reader() = None;
             if is_damage(error) {
@@ -266,7 +266,7 @@ impl Store {
         done.map_err(|error| problem(&error))
     }
 
-    /// The connection, open and with its table.
+    /// Opens the connection and creates the table if necessary.
     fn opened<'a>(&self, connection: &'a mut Option<Connection>) -> rusqlite::Result<&'a mut Connection> {
         if connection.is_none() {
             *connection = Some(match self.open() {
@@ -296,28 +296,30 @@ impl Store {
             return Err(not_ours());
         }
         connection.execute_batch(SCHEMA)?;
-        // A table of another form is found now and not in the middle of the work.
+        // Detects a table of another schema now, not in the middle of later work.
         connection.prepare(&format!("SELECT {COLUMNS} FROM pty_events LIMIT 1")).map_err(|_| not_ours())?;
         Ok(connection)
     }
 
-    /// Takes a file out of the way that cannot be understood.
+    /// Renames a file that cannot be used.
     fn quarantine(&self, problem: &str) {
         let Some(path) = &self.path else { return };
         let aside = path.with_extension("db.damaged");
         let moved = fs::rename(path, &aside);
         for end in ["db-wal", "db-shm"] {
-            // Without their file they mean nothing.
+            // The journal files are meaningless without the database.
             let _ = fs::remove_file(path.with_extension(end));
         }
         match moved {
-            Ok(()) => tracing::warn!("{} is not used: {problem}. It is kept as {}", path.display(), aside.display()),
+            Ok(()) => {
+                tracing::warn!("{} is not used: {problem}. It was renamed to {}", path.display(), aside.display())
+            }
             Err(cause) => tracing::warn!("{} is not used: {problem}. It stays where it is: {cause}", path.display()),
         }
     }
 }
 
-/// What tells one file from another in its place.
+/// Device and inode, which identify the file behind a path.
 type FileId = (u64, u64);
 
 #[cfg(unix)]
@@ -331,21 +333,21 @@ fn file_id(path: &Path) -> Option<FileId> {
     path.exists().then_some((0, 0))
 }
 
-/// Opens a file; it is not waited for, and no link to another place is followed.
+/// Opens a database file without following a link.
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let connection = Connection::open_with_flags(resolved(path), flags)?;
-    connection.busy_timeout(BUSY_PATIENCE)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    // The end of this process loses nothing; a power cut may cost the newest entries.
+    // Survives the end of this process; a power failure may lose the newest entries.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     Ok(connection)
 }
 
-/// The folder may well be behind a link of its owner's; only the file itself must be none.
+/// The owner may reach the folder through a link; only the file itself must not be one.
 fn resolved(path: &Path) -> PathBuf {
     let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
     match (folder, path.file_name()) {
@@ -354,13 +356,13 @@ fn resolved(path: &Path) -> PathBuf {
     }
 }
 
-/// SQLite gives its other files the mode of the first one, which therefore has to be made with the right one.
+/// SQLite creates its journal files with the mode of the database, so the database is created with the right mode.
 fn make_private(path: &Path) {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    // One that cannot be made is told of when it is opened.
+    // A failure here is reported when the database is opened.
     let is_new = options.open(path).is_ok();
     #[cfg(unix)]
     if !is_new && fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) {
@@ -373,18 +375,18 @@ fn make_private(path: &Path) {
 
 fn not_ours() -> rusqlite::Error {
     let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_NOTADB);
-    rusqlite::Error::SqliteFailure(code, Some("it has another form than this version writes".to_owned()))
+    rusqlite::Error::SqliteFailure(code, Some("its schema differs from the one this version writes".to_owned()))
 }
 
 fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
 }
 
-/// The reason without paths: whoever asks for health need not be told them.
+/// Returns the reason without paths, since it appears in health replies.
 fn problem(error: &rusqlite::Error) -> Problem {
     match error.sqlite_error_code() {
-        Some(code) => format!("the record of actions cannot be used: {code:?}"),
-        None => "the record of actions cannot be used".to_owned(),
+        Some(code) => format!("the traffic log cannot be used: {code:?}"),
+        None => "the traffic log cannot be used".to_owned(),
     }
 }
 
@@ -435,10 +437,10 @@ fn add(insert: &mut rusqlite::CachedStatement<'_>, event: &Event) -> rusqlite::R
     Ok(())
 }
 
-/// The event in a row of [`COLUMNS`].
+/// Reads an event from a row of [`COLUMNS`].
 fn read(row: &Row<'_>) -> rusqlite::Result<Event> {
     let text = |size: Option<i64>, kept: Option<String>| {
-        kept.map(|kept| Text { kept, size: size.unwrap_or_default().max(0) as u64 })
+        kept.map(|kept| SizedText { kept, size: size.unwrap_or_default().max(0) as u64 })
     };
     let duration: f64 = row.get(8)?;
     let extra: Option<String> = row.get(23)?;
@@ -470,7 +472,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Event> {
     })
 }
 
-/// Five sums of [`SUMS`], from this column on.
+/// Reads the five totals of [`SUMS`], starting at a column.
 fn totals(row: &Row<'_>, from: usize) -> rusqlite::Result<Totals> {
     let sum = |at: usize| row.get::<_, i64>(from + at).map(|sum| sum.max(0) as u64);
     Ok(Totals { events: sum(0)?, errors: sum(1)?, blocked: sum(2)?, sent: sum(3)?, received: sum(4)? })

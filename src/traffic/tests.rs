@@ -1,4 +1,4 @@
-//! The record held to a model: ten thousand events in, every filter and every page exact; damage; bounds.
+//! Compares the traffic log with a model: ten thousand events, every filter and every page; damage; limits.
 
 use std::fs;
 use std::path::Path;
@@ -11,21 +11,21 @@ use super::*;
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 const KEEP: Retention = Retention { age: DAY, rows: 10_000 };
 
-fn recording(folder: Option<&Path>, retention: Retention) -> Recording {
-    Recording { folder: folder.map(Path::to_owned), retention, journal: None, gateway: None, own_address: None }
+fn recording(folder: Option<&Path>, retention: Retention) -> TrafficOptions {
+    TrafficOptions { folder: folder.map(Path::to_owned), retention, journal: None, gateway: None, own_address: None }
 }
 
-/// The event of a number: everything about it follows from the number.
+/// Derives every field of an event from a number.
 fn event(number: u64) -> Event {
     let mut event = Event::new(["talk", "read", "send_line", "create", "list"][(number % 5) as usize], "");
     event.session_id = if event.action == "list" { String::new() } else { format!("pty_{}", number % 7) };
     event.id = format!("event_{number}");
-    // Now, but in whole milliseconds, as they are kept.
+    // The current time in whole milliseconds, the precision of the database.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis() as u64;
     event.at = UNIX_EPOCH + Duration::from_millis(now - 20_000_000 + number * 1_000);
     event.agent_id = (!number.is_multiple_of(3)).then(|| format!("agent_{}", number % 4));
-    event.command = Some(Text::new(format!("echo {number} 100%_Done")));
-    event.response = number.is_multiple_of(2).then(|| Text::new(format!("{number}\\x é")));
+    event.command = Some(SizedText::new(format!("echo {number} 100%_Done")));
+    event.response = number.is_multiple_of(2).then(|| SizedText::new(format!("{number}\\x é")));
     event.success = !number.is_multiple_of(6);
     event.blocked = number.is_multiple_of(12);
     event.label = number.is_multiple_of(10).then(|| "Build".to_owned());
@@ -33,7 +33,7 @@ fn event(number: u64) -> Event {
     event
 }
 
-/// What the conditions mean, said once more in plain Rust.
+/// The conditions in plain Rust.
 fn is_asked_for(filter: &Filter, event: &Event) -> bool {
     let at = event.at.duration_since(UNIX_EPOCH).expect("after 1970").as_millis() as i64;
     let has = |text: Option<&str>, search: &str| {
@@ -91,7 +91,7 @@ fn ten_thousand_events_are_found_by_every_filter_on_every_page() {
     emitter.start(recording(Some(folder.path()), KEEP));
     let all: Vec<Event> = (0..10_000).map(event).collect();
     for event in &all {
-        // Nobody is dropped here; the queue is emptied when it is full.
+        // The queue is flushed when full, so nothing is dropped.
         while !emitter.emit(Draft::new(event.clone(), Arc::default())) {
             drop(emitter.record());
         }
@@ -109,7 +109,7 @@ fn ten_thousand_events_are_found_by_every_filter_on_every_page() {
                 assert_eq!(page.has_more, expected.len() > offset as usize + wanted.len(), "{filter:?} {offset}");
                 offset += limit;
                 pages += 1;
-                // All pages of the larger ones, the first and the last of the small ones.
+                // All pages of small results, the first and the last of large ones.
                 if !page.has_more {
                     break;
                 }
@@ -122,12 +122,12 @@ fn ten_thousand_events_are_found_by_every_filter_on_every_page() {
     sums_are_exact(&store, &all);
     emitter.finish();
     assert_eq!(emitter.counts().recorded, 10_000);
-    assert_eq!((emitter.counts().failed, emitter.counts().trouble), (0, None));
+    assert_eq!((emitter.counts().failed, emitter.counts().failure), (0, None));
 }
 
 fn sums_are_exact(store: &Store, all: &[Event]) {
     let stats = store.stats().expect("sums");
-    let size = |text: &Option<Text>| text.as_ref().map_or(0, |text| text.size);
+    let size = |text: &Option<SizedText>| text.as_ref().map_or(0, |text| text.size);
     let totals = |events: &[&Event]| Totals {
         events: events.len() as u64,
         errors: events.iter().filter(|event| !event.success).count() as u64,
@@ -173,7 +173,7 @@ fn only_the_newest_are_kept_and_none_that_is_too_old() {
     assert_eq!((page.total, page.events[0].id.as_str()), (99, "event_2"));
 }
 
-/// Every kind of damage costs the file at most, which is kept, and never the next entry.
+/// Damage costs at most the file, which is kept, and never the next entry.
 #[test]
 fn a_damaged_file_is_set_aside_and_a_missing_one_made_again() {
     for damage in ["nonsense", "truncated", "another form", "missing", "a folder"] {
@@ -199,7 +199,7 @@ fn a_damaged_file_is_set_aside_and_a_missing_one_made_again() {
         }
         let store = Store::new(Some(folder.path()), KEEP);
         let mut written = store.write(&[event(1_000)]);
-        // Damage inside the file is found by the work itself, and the next entry finds a new file.
+        // A query detects damage inside the file, and the next entry creates a new file.
         if written.is_err() {
             written = store.write(&[event(1_000)]);
         }
@@ -215,7 +215,7 @@ fn a_damaged_file_is_set_aside_and_a_missing_one_made_again() {
     }
 }
 
-/// A database whose number is that of a version to come.
+/// A database with a later schema version.
 fn newer_database(folder: &Path) -> std::path::PathBuf {
     let other = folder.join("other");
     fs::create_dir(&other).expect("a folder");
@@ -224,7 +224,7 @@ fn newer_database(folder: &Path) -> std::path::PathBuf {
     drop(store);
     let path = other.join("traffic.db");
     let mut bytes = fs::read(&path).expect("a file");
-    // `user_version` stands at byte 60.
+    // `user_version` is at byte 60.
     bytes[60..64].copy_from_slice(&99_u32.to_be_bytes());
     fs::write(&path, bytes).expect("our file");
     path
@@ -272,13 +272,13 @@ fn what_cannot_be_written_is_counted_and_stops_nobody() {
     drop(emitter.record());
     let counts = emitter.counts();
     assert_eq!((counts.recorded, counts.failed, counts.dropped), (0, 1, 0));
-    assert!(counts.trouble.is_some_and(|trouble| !trouble.contains("not there")));
-    // It is tried again, and the trouble is over when it is over.
+    assert!(counts.failure.is_some_and(|failure| !failure.contains("not there")));
+    // Writing is retried and the reported error disappears after success.
     fs::create_dir(&no_folder).expect("a folder");
     assert!(emitter.emit(Draft::new(event(2), Arc::default())));
     let store = emitter.record().expect("a record");
     assert_eq!(store.events(&Filter::default(), 5, 0).expect("a page").total, 1);
-    assert_eq!((emitter.counts().recorded, emitter.counts().trouble), (1, None));
+    assert_eq!((emitter.counts().recorded, emitter.counts().failure), (1, None));
     emitter.finish();
     assert!(!emitter.emit(Draft::new(event(3), Arc::default())));
 }
@@ -313,7 +313,7 @@ fn what_is_promised_keeps_its_place() {
         drop(second);
         assert!(emitter.keep(&first, Draft::new(event(10 * round + 1), Arc::default())));
         drop(first);
-        // One that was promised and never came holds nobody up.
+        // A promise that is dropped without an entry does not block the writer.
         drop(emitter.promise());
         let page = emitter.record().expect("a record").events(&Filter::default(), 3, 0).expect("a page");
         let expected: Vec<_> = [3, 2, 1].map(|number| event(10 * round + number).id).into();
@@ -328,11 +328,11 @@ fn too_much_at_once_is_dropped_and_counted() {
     let (release, released) = std::sync::mpsc::channel::<()>();
     let journal: Journal = Box::new(move |_, _| {
         entered.send(()).map_err(std::io::Error::other)?;
-        // Held until the test has filled the queue; afterwards the other end is gone and nothing waits.
+        // Held until the test has filled the queue; then the other end is closed and nothing waits.
         let _ = released.recv();
         Ok(())
     });
-    emitter.start(Recording { journal: Some(journal), ..recording(None, KEEP) });
+    emitter.start(TrafficOptions { journal: Some(journal), ..recording(None, KEEP) });
     let draft = || Draft { is_for_journal: true, ..Draft::new(event(1), Arc::default()) };
     assert!(emitter.emit(draft()));
     inside.recv_timeout(Duration::from_secs(60)).expect("the thread writes");
@@ -352,7 +352,7 @@ async fn listeners_hear_of_events_without_secrets_and_lag_without_harm() {
     let mut slow = emitter.subscribe();
     for number in 0..3_000 {
         let mut event = event(number);
-        event.command = Some(Text::new(["export A_TO", "KEN=q7Lm2", "xR9vT4"].concat()));
+        event.command = Some(SizedText::new(["export A_TO", "KEN=q7Lm2", "xR9vT4"].concat()));
         while !emitter.emit(Draft::new(event.clone(), Arc::default())) {
             drop(emitter.record());
         }
@@ -369,7 +369,7 @@ async fn listeners_hear_of_events_without_secrets_and_lag_without_harm() {
         other => panic!("{other:?}"),
     };
     assert!(missed > 1_000, "{missed}");
-    let over = emitter.over();
+    let closed = emitter.closed();
     emitter.finish();
-    assert!(*over.borrow());
+    assert!(*closed.borrow());
 }

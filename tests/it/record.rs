@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(45);
 /// Actions with a folder for recordings.
 fn rig(folder: &Folder) -> Rig {
     let rig = Rig::new();
-    rig.tools.shelf().open(folder.path().join("recordings"));
+    rig.tools.recordings().open(folder.path().join("recordings"));
     rig
 }
 

@@ -49,7 +49,7 @@ impl TerminalState {
     /// Call with everything that the program writes.
     pub(super) fn tell_tap(&mut self, bytes: &[u8]) {
         let Some(tapped) = &mut self.tapped else { return };
-        match tapped.tap.is_over() {
+        match tapped.tap.is_ended() {
             true => self.tapped = None,
             false => tapped.output(bytes),
         }
@@ -91,7 +91,7 @@ impl Session {
         let size = self.shared.lock().emulator.size();
         let (recorder, tap) = Recorder::start(options, size)?;
         let mut terminal = self.shared.lock();
-        if terminal.tapped.as_ref().is_some_and(|tapped| !tapped.tap.is_over()) {
+        if terminal.tapped.as_ref().is_some_and(|tapped| !tapped.tap.is_ended()) {
             drop(terminal);
             recorder.join();
             // It has nothing but a header.

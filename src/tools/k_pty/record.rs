@@ -149,9 +149,9 @@ impl Record {
         if shelf.status(id).is_some_and(|status| status.ended.is_none()) {
             return Err(Error::invalid(OP.param.name, "the session is being recorded already; stop that first"));
         }
-        shelf.check_room()?;
+        recordings.check_running_limit()?;
         let recorder = self.session.record(Options {
-            path: shelf.place(&self.name(), ".cast")?,
+            path: recordings.new_path(&self.name(), ".cast")?,
             redactor: (!self.raw).then(|| self.session.redactor()),
             input: self.input,
             max_bytes: self.max_bytes,
@@ -172,11 +172,11 @@ impl Record {
     fn save_fixture(&self) -> Result<RecordReply> {
         let shelf = self.tools.shelf();
         let name = self.name();
-        let folder = shelf.place(&name, "")?;
+        let folder = recordings.new_path(&name, "")?;
         make_folder(&folder).map_err(|cause| Error::file("create", &folder, cause))?;
         let write = |ending: &str, bytes: &[u8]| write(&folder.join(format!("{name}.{ending}")), bytes);
         // A recording that shows everything is nothing to make a masked fixture of.
-        let recording = shelf.status(self.session.id()).filter(|status| self.raw || status.is_masked);
+        let recording = recordings.status(self.session.id()).filter(|status| self.raw || status.is_masked);
         let (source, note) = if let Some(WholeOutput { bytes, size }) = self.session.whole_output() {
             write("bytes", &self.masked(bytes))?;
             write("json", json!({ "cols": size.cols(), "rows": size.rows() }).to_string().as_bytes())?;

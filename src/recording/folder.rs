@@ -1,7 +1,7 @@
-//! Where a server's recordings are, and which of them go on.
+//! Folder of a server's recordings, and the table of running ones.
 //!
-//! Names become file names only if they are plain; nothing is ever written outside the folder, and nothing in it is
-//! written over or removed: a full shelf takes no more.
+//! Only plain names become file names. Nothing is written outside the folder, overwritten or removed; a full folder
+//! accepts no further recordings.
 
 use std::collections::HashMap;
 use std::fs;
@@ -13,25 +13,25 @@ use super::{Recorder, Status};
 use crate::error::{Error, Result};
 use crate::ids::SessionId;
 
-/// Recordings and fixtures in the folder at most.
+/// Maximum number of recordings and fixtures in the folder.
 pub const MAX_FILES: usize = 500;
-/// Recordings that go on at the same time at most; each has a thread.
+/// Maximum number of concurrent recordings; each has a thread.
 pub const MAX_RUNNING: usize = 32;
-/// The longest name.
+/// Maximum length of a name.
 const MAX_NAME: usize = 64;
 
-/// The recordings of one server.
+/// Recordings of one server.
 #[derive(Default)]
-pub struct Shelf {
+pub struct RecordingFolder {
     folder: OnceLock<PathBuf>,
-    /// The newest of each session.
+    /// Latest recording of each session.
     recorders: Mutex<HashMap<SessionId, Recorder>>,
 }
 
-impl Shelf {
-    /// Says where recordings go. The first word counts.
+impl RecordingFolder {
+    /// Sets the folder; only the first call has an effect.
     pub fn open(&self, folder: PathBuf) {
-        // A second folder would be a mistake of the program, and harms nobody.
+        // A second call would be a programming error without consequences.
         let _ = self.folder.set(folder);
     }
 
@@ -39,8 +39,8 @@ impl Shelf {
         self.recorders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The path of a new recording or fixture.
-    pub fn place(&self, name: &str, ending: &str) -> Result<PathBuf> {
+    /// Validates a name and returns the path of a new file.
+    pub fn new_path(&self, name: &str, ending: &str) -> Result<PathBuf> {
         if !is_plain(name) {
             let problem =
                 format!("must have 1 to {MAX_NAME} letters, digits, dots, hyphens or underscores, no dot first");
@@ -53,26 +53,26 @@ impl Shelf {
         make_folder(folder).map_err(|cause| Error::file("use", folder, cause))?;
         let count = fs::read_dir(folder).map_err(|cause| Error::file("list", folder, cause))?.count();
         if count >= MAX_FILES {
-            let shelf = folder.display();
-            return Err(Error::Server(format!("{shelf} has {count} recordings, which is the limit: remove some")));
+            let folder = folder.display();
+            return Err(Error::Server(format!("{folder} has {count} recordings, which is the limit: remove some")));
         }
         let path = folder.join(format!("{name}{ending}"));
         match fs::symlink_metadata(&path) {
-            Ok(_) => Err(Error::invalid("name", format!("{} is there already", path.display()))),
+            Ok(_) => Err(Error::invalid("name", format!("{} already exists", path.display()))),
             Err(_) => Ok(path),
         }
     }
 
-    /// Refuses one recording too many.
-    pub fn check_room(&self) -> Result<()> {
+    /// Rejects a new recording at the limit of running ones.
+    pub fn check_running_limit(&self) -> Result<()> {
         let running = self.recorders().values().filter(|recorder| recorder.status().ended.is_none()).count();
         match running < MAX_RUNNING {
             true => Ok(()),
-            false => Err(Error::Server(format!("{running} recordings go on, which is the limit: stop one"))),
+            false => Err(Error::Server(format!("{running} recordings are running, which is the limit: stop one"))),
         }
     }
 
-    /// Keeps a recording that goes on. Those that ended are forgotten when there are too many.
+    /// Stores a running recording. Evicts ended ones when there are too many.
     pub fn keep(&self, session: SessionId, recorder: Recorder) {
         let mut recorders = self.recorders();
         if recorders.len() >= 4 * MAX_RUNNING {
@@ -81,12 +81,12 @@ impl Shelf {
         recorders.insert(session, recorder);
     }
 
-    /// The newest recording of a session.
+    /// Returns the state of a session's latest recording.
     pub fn status(&self, session: &SessionId) -> Option<Status> {
         self.recorders().get(session).map(Recorder::status)
     }
 
-    /// Takes the recording of a session that goes on, to stop it.
+    /// Removes and returns the recording of a session, so that the caller can stop it.
     pub fn take(&self, session: &SessionId) -> Option<Recorder> {
         self.recorders().remove(session)
     }
@@ -106,7 +106,7 @@ fn is_plain(name: &str) -> bool {
     (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(is_safe) && !name.starts_with('.')
 }
 
-/// A folder for its owner alone; a link to one will not do.
+/// Creates a folder with access for its owner only; rejects a link to a folder.
 pub fn make_folder(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -126,17 +126,17 @@ mod tests {
     #[test]
     fn names_lead_nowhere_else() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let shelf = Shelf::default();
-        assert!(shelf.place("a", ".cast").is_err(), "there is no folder yet");
-        shelf.open(folder.path().join("recordings"));
+        let recordings = RecordingFolder::default();
+        assert!(recordings.new_path("a", ".cast").is_err(), "there is no folder yet");
+        recordings.open(folder.path().join("recordings"));
         for name in ["a", "build-7", "x_1.2"] {
-            let path = shelf.place(name, ".cast").expect(name);
+            let path = recordings.new_path(name, ".cast").expect(name);
             assert_eq!(path.parent(), Some(folder.path().join("recordings").as_path()));
         }
         for name in ["", ".", "..", "../x", "/x", "a/b", "a\\b", "a\0", ".hidden", "ä", &"x".repeat(65)] {
-            assert!(shelf.place(name, ".cast").is_err(), "{name:?}");
+            assert!(recordings.new_path(name, ".cast").is_err(), "{name:?}");
         }
         fs::write(folder.path().join("recordings/taken.cast"), "").expect("a file");
-        assert!(shelf.place("taken", ".cast").is_err());
+        assert!(recordings.new_path("taken", ".cast").is_err());
     }
 }
