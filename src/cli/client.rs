@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::config;
 use crate::error::{Error, Result};
-use crate::server::{AGENT_HEADER, Listening, listening};
+use crate::server::{AGENT_HEADER, ListenerOwner, listening};
 use crate::store::{TOKEN_FILE, Token};
 use crate::tools::DEFAULT_TOOL;
 
@@ -154,12 +154,12 @@ impl Client {
         let mut is_awaited = addresses.is_empty();
         for address in addresses {
             match listening(address) {
-                Listening::Ours | Listening::Untold => is_awaited = true,
-                Listening::User(user) if self.server_user == Some(user) => is_awaited = true,
+                ListenerOwner::Own | ListenerOwner::Unknown => is_awaited = true,
+                ListenerOwner::User(user) if self.server_user == Some(user) => is_awaited = true,
                 // Who comes between this look and the connection gets nothing.
-                Listening::Nobody => {}
-                Listening::User(_) if self.is_found => return Ok(None),
-                Listening::User(user) => {
+                ListenerOwner::NotListening => {}
+                ListenerOwner::User(_) if self.is_found => return Ok(None),
+                ListenerOwner::User(user) => {
                     return Err(Error::Server(format!(
                         "the server at {} runs as user {user}, not as you; the token was not sent. \
                          --server-user {user} allows it",

@@ -1,11 +1,10 @@
-//! Who may ask, and with what: every route is behind these checks, and a request that fails one is answered before its
-//! body is read.
+//! Access control: every route is behind these checks, and a rejected request is answered before its body is read.
 //!
-//! Against web pages in a browser on the same machine: a page of a foreign site can send requests to loopback, and by a
-//! name that it makes resolve to loopback (DNS rebinding) even read the answers. The first betrays itself by `Origin`
-//! or `Sec-Fetch-Site`, the second by `Host`; and a page cannot send JSON without being allowed to, which it never is:
-//! there are no CORS headers. Against other users of the machine: the user at the other end of the connection
-//! ([`Peer`]), or a token.
+//! Threats from web pages in a browser on the same machine: a foreign page can send requests to loopback, and through a
+//! name that it resolves to loopback (DNS rebinding) even read the replies. `Origin` and `Sec-Fetch-Site` reveal the
+//! first, `Host` the second. A page also cannot send JSON without a CORS permission, and the server sends no CORS
+//! headers. Threats from other users of the machine: the server checks the user at the other end of the connection
+//! ([`Peer`]) or a token.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,74 +19,74 @@ use axum::response::{IntoResponse, Response};
 use super::Reach;
 use super::body::{self, Refusal, refusal};
 use super::browser::Browsers;
+use super::log_limit::LogRateLimit;
 use super::peer::{self, Peer};
-use super::rare::Rare;
 use crate::error::{Error, Result};
 use crate::store::Token;
 
-/// The names under which a program on this machine knows this machine.
+/// Host names that denote this machine in requests of local programs.
 const LOOPBACK_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
-/// What everybody on the machine may ask: that the server is there, and the doors for browsers, which open by a code and
-/// for our own user.
+/// Paths open to every local client: the health check, and the login paths of browsers, which require a code or the
+/// server's own user.
 const OPEN_PATHS: [&str; 3] = ["/health", "/ui", "/ui/open"];
-/// What the login of a browser opens, to look at: the page's files, its socket, and what the record of actions has.
+/// Paths that a browser login grants read access to: the page's files, its socket, and the traffic log.
 const PAGE_PATHS: [&str; 3] = ["/ui", "/ws/live", "/v1/pty-traffic"];
 pub(super) const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 const BEARER: &str = "Bearer";
 
-/// The mark of a request by our own user, or with the token.
+/// Marks a request of the server's own user, or one with the token.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KnownCaller;
 
-/// As whom a request was let in.
+/// How a request was admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admitted {
-    /// As somebody who may ask: our own user, the token, a login, or anybody where everybody may.
+    /// Authorized: own user, token or login, or any client when authorization is off.
     Known,
-    /// As anybody, for what is open to everybody.
+    /// Unauthorized, for a path that is open to everyone.
     Anybody,
 }
 
-/// Who asks for a page or a live screen.
+/// Authorization of a request for the page or a live screen.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Visitor {
-    /// Our own user, or somebody with the token.
+    /// The server's own user, or a client with the token.
     pub(super) is_known: bool,
-    /// A browser that was let in by a link, or any where everybody is let in.
+    /// A browser with a login, or any browser when authorization is off.
     pub(super) is_logged_in: bool,
 }
 
-/// What is let through.
+/// Access policy of a server.
 #[derive(Debug)]
 pub(super) struct Policy {
-    /// Where the server listens.
+    /// Ports that the server listens on.
     ports: Vec<u16>,
-    /// What this machine is called here: the names of loopback, and the address that the server listens on if it is one.
+    /// Valid host names: those of loopback, and the listening address unless it is unspecified.
     names: Vec<String>,
-    /// What a request for it has as `Host`, as nearly everybody writes it.
+    /// The usual values of `Host`, for a fast comparison.
     hosts: Vec<String>,
     reach: Reach,
-    /// Pages that may ask besides those of this machine.
+    /// Allowed origins besides local pages.
     origins: Vec<String>,
     login: Login,
     browsers: Arc<Browsers>,
-    /// How many were refused.
-    refusals: Rare,
+    /// Limits log lines about rejected requests.
+    refusals: LogRateLimit,
 }
 
-/// How a caller shows that it may ask.
+/// How a caller proves that it is authorized.
 #[derive(Debug)]
 pub(super) enum Login {
-    /// It need not.
+    /// Authorization is off.
     Off,
-    /// By being our own user, or by the token if there is one. It is looked at only for who is not our own user.
+    /// By the user id, or by the token if there is one. The token is checked only for other users.
     On(Option<Mutex<Token>>),
 }
 
 impl Policy {
-    /// A policy; origins are compared as browsers write them.
+    /// Creates a policy; origins are compared in the form that browsers send.
     pub(super) fn new(host: IpAddr, ports: Vec<u16>, reach: Reach, origins: &[String], login: Login) -> Result<Self> {
         let origins = origins.iter().map(|origin| written_origin(origin)).collect::<Result<_>>()?;
         let browsers = Arc::new(Browsers::new(ports.first().copied().unwrap_or(0)));
@@ -100,22 +99,22 @@ impl Policy {
             names.push(own);
         }
         let hosts = ports.iter().flat_map(|port| names.iter().map(move |name| format!("{name}:{port}"))).collect();
-        Ok(Self { ports, names, hosts, reach, origins, login, browsers, refusals: Rare::default() })
+        Ok(Self { ports, names, hosts, reach, origins, login, browsers, refusals: LogRateLimit::default() })
     }
 
-    /// The browsers that were let in by a link.
+    /// Returns the browser logins.
     pub(super) fn browsers(&self) -> &Arc<Browsers> {
         &self.browsers
     }
 
-    /// Lets in with another token from now on, where there is one.
+    /// Replaces the token, if the policy has one.
     pub(super) fn replace_token(&self, token: Token) {
         if let Login::On(Some(known)) = &self.login {
             *lock(known) = token;
         }
     }
 
-    /// Why a request is refused, if it is.
+    /// Returns why a request is rejected, if it is.
     fn objection(&self, request: &Request, is_local_name: bool) -> Option<Refusal> {
         let (uri, headers) = (request.uri(), request.headers());
         if self.reach == Reach::Loopback && !is_local_name {
@@ -147,7 +146,7 @@ impl Policy {
             return None;
         }
         let may_ask = |origin: &&str| match headers.contains_key(header::UPGRADE) {
-            // A browser opens a socket for any page and does not say that the page is another server's.
+            // A browser opens a WebSocket for any page and does not mark it as cross-site, so the port is compared too.
             true => self.is_local_origin(origin, Some(&self.ports)),
             false => self.is_local_origin(origin, None),
         };
@@ -161,8 +160,8 @@ impl Policy {
         }
     }
 
-    /// In a server for the network, a name that is not ours may be a web page's trick on our own browser: there only
-    /// the token counts.
+    /// On a network-facing server, an unknown host name may come from a page that attacks a local browser by DNS
+    /// rebinding; then only the token counts.
     fn objection_to_caller(&self, request: &Request, is_local_name: bool) -> Option<&'static str> {
         let Login::On(token) = &self.login else { return None };
         if is_local_name && peer(request) == Peer::Own {
@@ -176,7 +175,7 @@ impl Policy {
         }
     }
 
-    /// The caller is our own user or has the token; where everybody is let in, the peer has to be looked at.
+    /// Returns whether the caller is the server's own user or has the token; needed even when authorization is off.
     fn is_known(&self, request: &Request, is_local_name: bool) -> bool {
         match self.login {
             Login::On(_) => self.objection_to_caller(request, is_local_name).is_none(),
@@ -185,7 +184,7 @@ impl Policy {
     }
 
     fn is_logged_in(&self, request: &Request) -> bool {
-        let is_known = || self.browsers.knows(request.headers(), peer(request), Instant::now());
+        let is_known = || self.browsers.has_login(request.headers(), peer(request), Instant::now());
         matches!(self.login, Login::Off) || is_known()
     }
 
@@ -202,8 +201,8 @@ impl Policy {
         host.as_ref().is_some_and(is_ours) && uri.authority().is_none_or(is_ours)
     }
 
-    /// One of the names of this machine and nothing else, but for a port. The whole text is compared: the parser's own
-    /// idea of the host ends at the bracket of `[::1].evil.example`.
+    /// Returns whether the authority is a name of this machine with an optional port. Compares the whole text: the
+    /// parser's host ends at the bracket of `[::1].evil.example`.
     fn is_local(&self, authority: &Authority) -> bool {
         let host = match authority.port() {
             Some(port) => authority.as_str().strip_suffix(port.as_str()).and_then(|host| host.strip_suffix(':')),
@@ -212,7 +211,7 @@ impl Policy {
         host.is_some_and(|host| self.names.iter().any(|name| host.eq_ignore_ascii_case(name)))
     }
 
-    /// A page of this machine; of one of these ports, where some are given.
+    /// Returns whether the origin is a local page, on one of `ports` if given.
     fn is_local_origin(&self, origin: &str, ports: Option<&[u16]>) -> bool {
         let Some((scheme, rest)) = origin.split_once("://") else { return false };
         let is_port = |authority: &Authority| {
@@ -223,13 +222,13 @@ impl Policy {
     }
 }
 
-/// Who sent a request; nobody where that was not looked at.
+/// Returns the sender of a request; [`Peer::Orphaned`] when it was not determined.
 pub(super) fn peer(request: &Request) -> Peer {
-    request.extensions().get::<ConnectInfo<Peer>>().map_or(Peer::Nobody, |ConnectInfo(peer)| *peer)
+    request.extensions().get::<ConnectInfo<Peer>>().map_or(Peer::Orphaned, |ConnectInfo(peer)| *peer)
 }
 
-/// A person's browser comes with a link, from a file that leads here or from a message. Browsers call that another site;
-/// the code shows that it is meant, and nothing but the page itself is answered.
+/// A user may open a link from a file or a message, which browsers report as cross-site navigation. The code proves the
+/// intent, and only the page itself is returned.
 fn is_arrival(request: &Request) -> bool {
     let headers = request.headers();
     let says = |name: &HeaderName, value: &str| headers.get(name).is_some_and(|said| said == value);
@@ -241,22 +240,21 @@ fn is_arrival(request: &Request) -> bool {
         && says(&SEC_FETCH_DEST, "document")
 }
 
-/// The path is one of the page's, or below one.
+/// Returns whether the path belongs to the page.
 fn is_of_page(path: &str) -> bool {
     PAGE_PATHS.iter().any(|page| path.strip_prefix(page).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
 }
 
-/// Whether a server without a token file needs a token all the same.
+/// Returns whether a server without a token file requires a token anyway.
 pub(super) fn needs_token() -> bool {
     !peer::IS_KNOWN_HERE
 }
 
-/// Gives a request its whole body and what is known of its sender, as whoever answers is to see it; or the answer that
-/// says why not.
+/// Checks a request and completes it with its body and the sender's authorization; or returns the rejection.
 pub(super) async fn admit(policy: &Policy, request: &mut Request) -> std::result::Result<Admitted, Response> {
     let is_local_name = policy.is_addressed_to_us(request.uri(), request.headers());
     if let Some(refusal) = policy.objection(request, is_local_name) {
-        if let Some(others) = policy.refusals.count() {
+        if let Some(others) = policy.refusals.record() {
             let (host, path) = (request.headers().get(header::HOST), request.uri().path());
             tracing::warn!(?host, path, status = %refusal.0, others, "refused");
         }
@@ -270,7 +268,7 @@ pub(super) async fn admit(policy: &Policy, request: &mut Request) -> std::result
     let is_known = policy.is_known(request, is_local_name);
     let is_trusted = is_known || matches!(policy.login, Login::Off);
     if !is_trusted && !request.body().is_end_stream() {
-        // What is open to everybody needs none, and nobody unknown has us hold megabytes.
+        // Open paths need no body, so an unauthorized client cannot make the server buffer megabytes.
         let refusal = refusal(StatusCode::PAYLOAD_TOO_LARGE, "this is answered without a body");
         return Err(refusal.into_response());
     }
@@ -293,7 +291,7 @@ fn lock(token: &Mutex<Token>) -> MutexGuard<'_, Token> {
     token.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The token that a request brings. Two of them are none.
+/// Returns the token of a request; `None` when the header is repeated.
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let (Some(value), None) = (values.next(), values.next()) else { return None };
@@ -301,7 +299,7 @@ fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     scheme.eq_ignore_ascii_case(BEARER.as_bytes()).then_some(token.strip_prefix(b" ")?.trim_ascii())
 }
 
-/// An origin as somebody wrote it for us. `null` is what every page without an origin says, so it names nobody.
+/// Parses an origin from the command line. Browsers send `null` for every opaque origin, so it identifies no page.
 fn written_origin(origin: &str) -> Result<String> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || "+-.:[]_".contains(c);
     let is_origin = origin.split_once("://").is_some_and(|(scheme, rest)| {

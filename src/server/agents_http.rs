@@ -1,7 +1,6 @@
-//! The gateway's routes for agents, so that a session can be linked to its agent where there is no gateway.
+//! The gateway's routes for agents, so that a session can be linked to its agent without a gateway.
 //!
-//! What agents say of themselves is a claim: it names owners, and opens nothing. A session that belongs to somebody else
-//! is not taken from him.
+//! An agent's data is a claim: it names owners and grants no permission. A session of another owner is not reassigned.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -12,7 +11,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Map, Value, json};
 
-use super::body::json_bytes;
+use super::body::{JsonResult, Refusal, json_bytes};
 use super::query::echo;
 use super::traffic_http::caller;
 use crate::ids::SessionId;
@@ -22,21 +21,21 @@ use crate::tools::{Reply, Tools};
 use crate::traffic::new_id;
 use kpty_guard::Redactor;
 
-/// Agents that are remembered; who was not heard of for the longest time goes first.
+/// Maximum number of agents; the least recently heard of is evicted first.
 const MAX_AGENTS: usize = 1_000;
-/// Things that one agent may say it can do.
+/// Maximum number of capabilities of one agent.
 const MAX_CAPABILITIES: usize = 100;
-/// A leader who says nothing for so long gives way to another who wants to lead.
-const LEADER_PATIENCE: Duration = Duration::from_secs(30);
+/// After this time without a heartbeat another agent may take over as leader.
+const LEADER_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Clone)]
 struct Agents {
     tools: Tools,
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<AgentTable>>,
 }
 
 #[derive(Default)]
-struct Known {
+struct AgentTable {
     agents: Vec<Agent>,
     leader: Option<String>,
 }
@@ -52,10 +51,7 @@ struct Agent {
     heard: Instant,
 }
 
-type Refusal = (StatusCode, Json<Value>);
-type Answer = Result<Json<Value>, Refusal>;
-
-/// All routes of this file.
+/// Routes of this module.
 pub(super) fn routes(tools: &Tools) -> Router {
     Router::new()
         .route("/v1/agents/register", post(register))
@@ -64,7 +60,7 @@ pub(super) fn routes(tools: &Tools) -> Router {
 }
 
 impl Agents {
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, AgentTable> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -85,8 +81,8 @@ impl Agent {
     }
 }
 
-/// What an agent says of itself.
-struct Introduction {
+/// Data that an agent registers.
+struct AgentRegistration {
     model_name: String,
     role: Option<Role>,
     capabilities: Vec<String>,
@@ -94,13 +90,13 @@ struct Introduction {
     session: Option<String>,
 }
 
-/// A part of the body that is not there, or not as it must be.
+/// Rejects a missing or invalid field of the body.
 fn unprocessable(name: &str, problem: &str) -> Refusal {
     let fault = json!({ "type": "value_error", "loc": ["body", name], "msg": problem, "input": null });
     (StatusCode::UNPROCESSABLE_ENTITY, Json(json!({ "detail": [fault] })))
 }
 
-impl Introduction {
+impl AgentRegistration {
     fn read(body: &Map<String, Value>) -> Result<Self, Refusal> {
         let text = |name: &str| match body.get(name) {
             None | Some(Value::Null) => Ok(None),
@@ -139,9 +135,9 @@ fn short(text: &str) -> String {
     echo(text, &Redactor::default())
 }
 
-impl Known {
-    /// Adds an agent, or hears of it again. Only one leads: the first to ask, until it falls silent.
-    fn add(&mut self, given: Introduction) -> (String, Role, String) {
+impl AgentTable {
+    /// Adds or refreshes an agent. There is one leader: the first that asks, until it falls silent.
+    fn add(&mut self, given: AgentRegistration) -> (String, Role, String) {
         let now = (SystemTime::now(), Instant::now());
         let id = given.agent_id.clone().unwrap_or_else(|| {
             let stamp = new_id(now.0);
@@ -167,7 +163,7 @@ impl Known {
         agent.capabilities = given.capabilities;
         agent.session = given.session.or(agent.session);
         (agent.heard_at, agent.heard) = now;
-        // The newest stands last, and the first goes.
+        // The newest is last, and the first is evicted.
         self.agents.push(agent);
         if self.agents.len() > MAX_AGENTS {
             self.agents.remove(0);
@@ -179,7 +175,7 @@ impl Known {
 
     fn role_for(&mut self, id: &str, wanted: Option<Role>) -> (Role, String) {
         let leader = self.leader.as_ref().and_then(|leader| self.agents.iter().find(|agent| agent.id == *leader));
-        let is_heard = leader.is_some_and(|leader| leader.heard.elapsed() < LEADER_PATIENCE);
+        let is_heard = leader.is_some_and(|leader| leader.heard.elapsed() < LEADER_TIMEOUT);
         match (wanted, &self.leader) {
             (None, Some(leader)) if leader == id => (Role::Leader, "Registered as leader".to_owned()),
             (None | Some(Role::Worker), leader) => {
@@ -205,13 +201,13 @@ impl Known {
     }
 }
 
-async fn register(State(agents): State<Agents>, request: Request) -> Answer {
+async fn register(State(agents): State<Agents>, request: Request) -> JsonResult {
     let began = Instant::now();
     let mut caller = caller(request.headers());
     let bytes = json_bytes(request).await?;
     let body: Map<String, Value> =
         serde_json::from_slice(&bytes).map_err(|_| unprocessable("body", "an object is expected"))?;
-    let given = Introduction::read(&body)?;
+    let given = AgentRegistration::read(&body)?;
     let session = given.session.clone();
     let (id, role, message) = agents.known().add(given);
     let linked = session.as_ref().map(|session| {
@@ -233,7 +229,7 @@ async fn register(State(agents): State<Agents>, request: Request) -> Answer {
     Ok(Json(answer))
 }
 
-async fn leader(State(agents): State<Agents>) -> Answer {
+async fn leader(State(agents): State<Agents>) -> JsonResult {
     let known = agents.known();
     let leader = known.leader.as_ref().and_then(|leader| known.agents.iter().find(|agent| agent.id == *leader));
     match leader {
@@ -246,8 +242,8 @@ async fn leader(State(agents): State<Agents>) -> Answer {
 mod tests {
     use super::*;
 
-    fn introduction(id: &str, role: Option<Role>) -> Introduction {
-        Introduction {
+    fn introduction(id: &str, role: Option<Role>) -> AgentRegistration {
+        AgentRegistration {
             model_name: "model".to_owned(),
             role,
             capabilities: Vec::new(),
@@ -258,13 +254,13 @@ mod tests {
 
     #[test]
     fn the_first_to_ask_leads_until_it_falls_silent() {
-        let mut known = Known::default();
+        let mut known = AgentTable::default();
         assert_eq!(known.add(introduction("a", Some(Role::Leader))).1, Role::Leader);
         let (_, role, message) = known.add(introduction("b", Some(Role::Leader)));
         assert_eq!(role, Role::Worker);
         assert!(message.contains("already exists (a)"), "{message}");
         assert_eq!(known.add(introduction("a", None)).1, Role::Leader, "it only says that it is still there");
-        known.agents.iter_mut().for_each(|agent| agent.heard -= LEADER_PATIENCE);
+        known.agents.iter_mut().for_each(|agent| agent.heard -= LEADER_TIMEOUT);
         assert_eq!(known.add(introduction("b", Some(Role::Leader))).1, Role::Leader);
         assert_eq!(known.add(introduction("b", Some(Role::Worker))).1, Role::Worker);
         assert_eq!(known.leader, None);
@@ -272,7 +268,7 @@ mod tests {
 
     #[test]
     fn an_agent_without_a_name_gets_one_and_the_table_is_bounded() {
-        let mut known = Known::default();
+        let mut known = AgentTable::default();
         let (id, ..) = known.add(introduction("", None));
         assert!(id.starts_with("model_2") && id.len() == "model_20000101_000000_01234567".len(), "{id}");
         for number in 0..MAX_AGENTS + 5 {

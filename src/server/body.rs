@@ -25,6 +25,9 @@ const FEW_TURNS: usize = 2;
 /// An answer that says no, outside of JSON-RPC.
 pub(super) type Refusal = (StatusCode, Json<Value>);
 
+/// Result of a route that replies with JSON.
+pub(super) type JsonResult = Result<Json<Value>, Refusal>;
+
 /// Says no, and why.
 pub(super) fn refusal(status: StatusCode, why: &str) -> Refusal {
     (status, Json(json!({ "ok": false, "error": why, "detail": why })))

@@ -1,10 +1,11 @@
-//! How a browser gets in: a link with a code that opens once and soon, and the login that it is exchanged for.
+//! Browser login: a single-use link with a short-lived code, exchanged for a login cookie.
 //!
-//! Codes and logins are in memory only: a server that was started again knows none. Both are 128 random bits and are
-//! compared in constant time, and each is bound to who asked for it: another user of the machine who finds one out can
-//! do nothing with it ([`Peer::may_act_for`]). Our own user's browser needs no code at all but the announcement that it
-//! comes, because the kernel tells that it is ours. A cookie is not bound to a port by browsers, so its name has the port in it; that keeps
-//! two servers apart, and a login is good for the page alone: it opens no action beside the page's own WebSocket.
+//! Codes and logins are in memory only, so a restarted server has_login none. Both are 128 random bits, compared in
+//! constant time, and bound to the user that requested them: another user who learns one cannot use it
+//! ([`Peer::may_act_for`]). A browser of the server's own user needs only an announcement instead of a code, because
+//! the kernel identifies its user. Browsers do not bind cookies to a port, so the cookie's name contains the port,
+//! which separates two servers. A login grants access to the page only: it permits no action outside the page's own
+//! WebSocket.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,71 +18,71 @@ use super::peer::Peer;
 use crate::ids::random_hex;
 use kpty_guard::is_same;
 
-/// How long the link is good that a server prints at its start.
+/// Lifetime of the link printed at startup.
 pub(super) const FIRST_LINK_LIFE: Duration = Duration::from_secs(600);
-/// How long a link is good that was asked for.
+/// Lifetime of a requested link.
 pub(super) const LINK_LIFE: Duration = Duration::from_secs(120);
-/// Links, and browsers that were announced, which wait to be used; the oldest goes when one more is made.
+/// Maximum number of unused links and announcements; a new one evicts the oldest.
 const MAX_CODES: usize = 16;
-/// Browsers that are logged in; the one that was silent for longest goes when one more comes.
+/// Maximum number of logins; a new one evicts the least recently used.
 const MAX_LOGINS: usize = 32;
-/// How long a login lasts after its last use.
+/// Lifetime of a login after its last use.
 const LOGIN_LIFE: Duration = Duration::from_secs(12 * 3_600);
 
-/// The links and logins of a server.
+/// Links and logins of a server.
 #[derive(Debug)]
 pub(super) struct Browsers {
     cookie: String,
-    state: Mutex<State>,
-    /// Moves when a code is used.
+    state: Mutex<BrowserState>,
+    /// Advances when a code is used.
     used: watch::Sender<()>,
 }
 
 #[derive(Default)]
-struct State {
-    codes: VecDeque<Secret>,
-    /// The one that was used last is last.
-    logins: VecDeque<Secret>,
-    /// Until when our own user's browsers are awaited that were announced.
+struct BrowserState {
+    codes: VecDeque<StoredSecret>,
+    /// Logins, the most recently used last.
+    logins: VecDeque<StoredSecret>,
+    /// Expiry times of announced browsers of the server's own user.
     announced: VecDeque<Instant>,
 }
 
-struct Secret {
+struct StoredSecret {
     text: String,
     holder: Peer,
     until: Instant,
 }
 
-impl State {
+impl BrowserState {
     fn log_in(&mut self, holder: Peer, now: Instant) -> String {
         let text = random_hex();
         self.logins.retain(|login| login.until > now);
         if self.logins.len() == MAX_LOGINS {
             self.logins.pop_front();
         }
-        self.logins.push_back(Secret { text: text.clone(), holder, until: now + LOGIN_LIFE });
+        self.logins.push_back(StoredSecret { text: text.clone(), holder, until: now + LOGIN_LIFE });
         text
     }
 }
 
-/// Says how many there are, never which.
-impl std::fmt::Debug for State {
+/// Shows counts only, no secrets.
+impl std::fmt::Debug for BrowserState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("State").field("codes", &self.codes.len()).field("logins", &self.logins.len()).finish()
+        f.debug_struct("BrowserState").field("codes", &self.codes.len()).field("logins", &self.logins.len()).finish()
     }
 }
 
 impl Browsers {
-    /// Nobody is logged in.
+    /// Creates an empty table.
     pub(super) fn new(port: u16) -> Self {
         Self { cookie: format!("kpty_{port}"), state: Mutex::default(), used: watch::Sender::default() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, BrowserState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A code that opens once, for who asked for it.
+    /// Creates a single-use code for a user.
     pub(super) fn new_code(&self, life: Duration, holder: Peer, now: Instant) -> String {
         let text = random_hex();
         let mut state = self.lock();
@@ -89,12 +90,12 @@ impl Browsers {
         if state.codes.len() == MAX_CODES {
             state.codes.pop_front();
         }
-        state.codes.push_back(Secret { text: text.clone(), holder, until: now + life });
+        state.codes.push_back(StoredSecret { text: text.clone(), holder, until: now + life });
         text
     }
 
-    /// Takes a code, which is gone then. Returns the `Set-Cookie` of a new login; nothing for a code that is not good.
-    /// A code in the wrong hands stays good for the right ones.
+    /// Redeems a code and returns the `Set-Cookie` header of a new login; `None` for an invalid code. A code presented
+    /// by the wrong user stays valid for the right one.
     pub(super) fn redeem(&self, code: &str, user: Peer, now: Instant) -> Option<String> {
         let mut state = self.lock();
         state.codes.retain(|code| code.until > now);
@@ -106,7 +107,7 @@ impl Browsers {
         Some(self.set_cookie(&key))
     }
 
-    /// Waits until a code is not good any more: it was used, or it is too old.
+    /// Waits until a code is used or expired.
     pub(super) async fn spent(&self, code: &str) {
         let mut used = self.used.subscribe();
         loop {
@@ -121,7 +122,7 @@ impl Browsers {
         }
     }
 
-    /// A browser of our own user will come soon.
+    /// Announces a browser of the server's own user.
     pub(super) fn announce(&self, now: Instant) {
         let mut state = self.lock();
         state.announced.retain(|&until| until > now);
@@ -131,8 +132,8 @@ impl Browsers {
         state.announced.push_back(now + LINK_LIFE);
     }
 
-    /// Lets a browser in that was announced, once. Returns the `Set-Cookie` of its login.
-    pub(super) fn welcome(&self, user: Peer, now: Instant) -> Option<String> {
+    /// Redeems an announcement and returns the `Set-Cookie` header of the login.
+    pub(super) fn redeem_announcement(&self, user: Peer, now: Instant) -> Option<String> {
         let mut state = self.lock();
         state.announced.retain(|&until| until > now);
         if user != Peer::Own {
@@ -148,8 +149,8 @@ impl Browsers {
         format!("{name}={key}; Path=/; Max-Age={life}; HttpOnly; SameSite=Strict")
     }
 
-    /// The request comes from a browser that is logged in; its login lasts on from now.
-    pub(super) fn knows(&self, headers: &HeaderMap, user: Peer, now: Instant) -> bool {
+    /// Returns whether the request has a valid login cookie, and renews that login.
+    pub(super) fn has_login(&self, headers: &HeaderMap, user: Peer, now: Instant) -> bool {
         let Some(key) = self.cookie_of(headers) else { return false };
         let mut state = self.lock();
         state.logins.retain(|login| login.until > now);
@@ -162,7 +163,7 @@ impl Browsers {
         true
     }
 
-    /// The value of our cookie; two of them are none.
+    /// Returns the value of the login cookie; `None` when it is repeated.
     fn cookie_of<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
         let values = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         let pairs = values.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
@@ -171,8 +172,8 @@ impl Browsers {
     }
 }
 
-/// Where a secret is. All are compared, whichever is right.
-fn position(secrets: &VecDeque<Secret>, guess: &str) -> Option<usize> {
+/// Returns the position of a secret. Compares with all of them, so the time does not depend on the match.
+fn position(secrets: &VecDeque<StoredSecret>, guess: &str) -> Option<usize> {
     let mut found = None;
     for (at, secret) in secrets.iter().enumerate() {
         if is_same(secret.text.as_bytes(), guess.as_bytes()) {
@@ -192,7 +193,7 @@ mod tests {
         headers
     }
 
-    /// The name and value of a `Set-Cookie`.
+    /// Returns the name and value of a `Set-Cookie` header.
     fn pair(set: &str) -> &str {
         set.split(';').next().expect("a pair")
     }
@@ -218,14 +219,14 @@ mod tests {
         let headers = with_cookie(&format!("other=1; {}", pair(&set)));
         for _ in 0..3 {
             now += LOGIN_LIFE - Duration::from_secs(1);
-            assert!(browsers.knows(&headers, Peer::Own, now));
+            assert!(browsers.has_login(&headers, Peer::Own, now));
         }
-        assert!(!browsers.knows(&headers, Peer::Own, now + LOGIN_LIFE));
-        assert!(!browsers.knows(&HeaderMap::new(), Peer::Own, now));
+        assert!(!browsers.has_login(&headers, Peer::Own, now + LOGIN_LIFE));
+        assert!(!browsers.has_login(&HeaderMap::new(), Peer::Own, now));
         let doubled = format!("{0}; {0}", pair(&set));
-        assert!(!browsers.knows(&with_cookie(&doubled), Peer::Own, now), "two cookies are none");
+        assert!(!browsers.has_login(&with_cookie(&doubled), Peer::Own, now), "two cookies are none");
         assert!(
-            !browsers.knows(&with_cookie(&pair(&set).replace("kpty_1=", "kpty_2=")), Peer::Own, now),
+            !browsers.has_login(&with_cookie(&pair(&set).replace("kpty_1=", "kpty_2=")), Peer::Own, now),
             "of another port"
         );
     }
@@ -241,30 +242,30 @@ mod tests {
         while logins.len() <= MAX_LOGINS {
             logins.extend(browsers.redeem(&browsers.new_code(LINK_LIFE, Peer::Own, now), Peer::Own, now));
         }
-        assert!(!browsers.knows(&with_cookie(pair(&logins[0])), Peer::Own, now), "the oldest went");
-        assert!(browsers.knows(&with_cookie(pair(&logins[1])), Peer::Own, now));
+        assert!(!browsers.has_login(&with_cookie(pair(&logins[0])), Peer::Own, now), "the oldest went");
+        assert!(browsers.has_login(&with_cookie(pair(&logins[1])), Peer::Own, now));
     }
 
     #[test]
     fn what_was_made_for_one_user_opens_for_no_other() {
         let (browsers, now, thief) = (Browsers::new(1), Instant::now(), Peer::User(7));
-        for holder in [Peer::Own, Peer::User(8), Peer::Untold] {
+        for holder in [Peer::Own, Peer::User(8), Peer::Unknown] {
             let code = browsers.new_code(LINK_LIFE, holder, now);
             assert_eq!(browsers.redeem(&code, thief, now), None, "{holder:?}");
-            assert_eq!(browsers.redeem(&code, Peer::Nobody, now), None, "{holder:?}");
+            assert_eq!(browsers.redeem(&code, Peer::Orphaned, now), None, "{holder:?}");
             let set = browsers.redeem(&code, holder, now).expect("it is still good");
-            assert!(!browsers.knows(&with_cookie(pair(&set)), thief, now), "{holder:?}");
-            assert!(browsers.knows(&with_cookie(pair(&set)), holder, now), "{holder:?}");
+            assert!(!browsers.has_login(&with_cookie(pair(&set)), thief, now), "{holder:?}");
+            assert!(browsers.has_login(&with_cookie(pair(&set)), holder, now), "{holder:?}");
         }
-        assert_eq!(browsers.welcome(Peer::Own, now), None, "nobody was announced");
+        assert_eq!(browsers.redeem_announcement(Peer::Own, now), None, "nobody was announced");
         browsers.announce(now);
-        for user in [thief, Peer::Nobody, Peer::Untold] {
-            assert_eq!(browsers.welcome(user, now), None, "{user:?}");
+        for user in [thief, Peer::Orphaned, Peer::Unknown] {
+            assert_eq!(browsers.redeem_announcement(user, now), None, "{user:?}");
         }
-        assert!(browsers.welcome(Peer::Own, now).is_some());
-        assert_eq!(browsers.welcome(Peer::Own, now), None, "once");
+        assert!(browsers.redeem_announcement(Peer::Own, now).is_some());
+        assert_eq!(browsers.redeem_announcement(Peer::Own, now), None, "once");
         browsers.announce(now);
-        assert_eq!(browsers.welcome(Peer::Own, now + LINK_LIFE), None, "soon");
+        assert_eq!(browsers.redeem_announcement(Peer::Own, now + LINK_LIFE), None, "soon");
     }
 
     #[tokio::test]

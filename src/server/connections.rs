@@ -1,7 +1,7 @@
-//! Connections: one task each, from the accepted socket to the last answer. Nothing gets past the policy that it does not
-//! let in; what is answered then is the business of the router, or of the protocol's own path. How many there may be is
-//! decided by [`Crowd`], how slow they may be by [`Watch`]. A connection that waits for a head holds at most
-//! [`MAX_HEAD_BYTES`] of it and the two buffers of hyper.
+//! Connection handling: one task per connection, from accept to the last response. The access policy checks every
+//! request before the router or the direct handler sees it. [`ConnectionLimiter`] bounds the number of connections,
+//! [`TimeoutGuard`] their duration. A connection that waits for a request head uses at most [`MAX_HEAD_BYTES`] plus
+//! hyper's two buffers.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -25,35 +25,35 @@ use tokio_util::task::TaskTracker;
 
 use super::access::{self, Admitted, Policy};
 use super::body::{Refusal, refusal};
-use super::crowd::{Crowd, Limits, Place};
-use super::pace::{Counted, Pace, Verdict, Watch};
+use super::connection_limits::{ConnectionLimiter, ConnectionLimits, ConnectionPermit};
+use super::connection_timeouts::{ConnectionActivity, CountingStream, TimeoutAction, TimeoutGuard};
+use super::log_limit::LogRateLimit;
 use super::peer::{Peer, PeerListener};
-use super::rare::Rare;
 use crate::runtime::RepollOnWake;
 
-/// An answer on its way.
-pub(super) type Answering<'a> = Pin<Box<dyn Future<Output = Response> + Send + 'a>>;
+/// A response being computed.
+pub(super) type ResponseFuture<'a> = Pin<Box<dyn Future<Output = Response> + Send + 'a>>;
 
-/// Answers all requests for one path.
-pub(super) trait Answers: Send + Sync + 'static {
-    /// Always comes to an answer.
-    fn answer(&self, request: Request<Body>) -> Answering<'_>;
+/// Handler of all requests for one path.
+pub(super) trait RequestHandler: Send + Sync + 'static {
+    /// Computes the response; never fails.
+    fn answer(&self, request: Request<Body>) -> ResponseFuture<'_>;
 }
 
-/// Who answers what is let in.
+/// Request handlers behind the access policy.
 pub(super) struct App {
     router: TowerToHyperService<Router>,
-    /// The path that nearly all requests are for: the way through the router takes longer than many of its answers.
-    direct: Option<(String, Arc<dyn Answers>)>,
+    /// Path of nearly all requests, and its handler. Routing takes longer than many of its responses.
+    direct: Option<(String, Arc<dyn RequestHandler>)>,
 }
 
 impl App {
-    /// A router, and the protocol at a path of its own.
-    pub(super) fn new(router: Router, path: &str, gate: Arc<dyn Answers>) -> Self {
+    /// Combines a router with a direct handler for one path.
+    pub(super) fn new(router: Router, path: &str, gate: Arc<dyn RequestHandler>) -> Self {
         Self { direct: Some((path.to_owned(), gate)), ..router.into() }
     }
 
-    fn answer(&self, request: Request<Body>) -> Answering<'_> {
+    fn answer(&self, request: Request<Body>) -> ResponseFuture<'_> {
         match &self.direct {
             Some((path, gate)) if request.uri().path() == path => gate.answer(request),
             _ => {
@@ -70,56 +70,62 @@ impl From<Router> for App {
     }
 }
 
-/// The longest head of a request, with what is read ahead of it. Longer ones are answered with 431.
+/// Maximum size of a request head, including read-ahead. A longer one gets status 431.
 const MAX_HEAD_BYTES: usize = 64 << 10;
 
-/// Answers on one listener until it is told to stop, and then to the requests that are there already.
+/// Serves a listener until `stop`, then completes the requests already received.
 pub(super) async fn serve(
     listener: TcpListener,
     policy: Arc<Policy>,
     app: App,
-    crowd: Arc<Crowd>,
+    limiter: Arc<ConnectionLimiter>,
     stop: CancellationToken,
 ) {
     let mut listener = PeerListener::new(listener);
     let app = Arc::new(app);
     let open = TaskTracker::new();
-    let refusals = Rare::default();
+    let refusals = LogRateLimit::default();
     while let Some((stream, peer, address)) = stop.run_until_cancelled(listener.accept()).await {
-        let Some(place) = crowd.enter(peer, address) else {
-            if let Some(others) = refusals.count() {
-                tracing::warn!(?peer, others, "a connection is refused: there are too many");
+        let Some(permit) = limiter.acquire(peer, address) else {
+            if let Some(others) = refusals.record() {
+                tracing::warn!(?peer, others, "connection rejected: connection limit reached");
             }
             continue;
         };
         let (policy, app) = (Arc::clone(&policy), Arc::clone(&app));
-        let rules = Arc::new(Rules { peer, place, pace: Arc::default(), policy, app });
-        // Whoever sends a body has hyper wake its own task several times a request.
-        open.spawn(RepollOnWake::new(converse(stream, rules, crowd.limits, stop.clone())));
+        let shared = Arc::new(ConnectionContext { peer, permit, activity: Arc::default(), policy, app });
+        // Reading a body makes hyper wake its own task several times per request.
+        open.spawn(RepollOnWake::new(serve_connection(stream, shared, limiter.limits, stop.clone())));
     }
     drop(listener);
     open.close();
     open.wait().await;
 }
 
-/// Answers on one connection until one side has enough.
-async fn converse(stream: TcpStream, rules: Arc<Rules>, limits: Limits, stop: CancellationToken) {
-    let stream = TokioIo::new(Counted::new(stream, Arc::clone(&rules.pace)));
-    let desk = Desk(Arc::clone(&rules));
-    // Most answers are small: to copy head and body together costs less than to hand over two pieces.
+/// Serves one connection until either side closes it.
+async fn serve_connection(
+    stream: TcpStream,
+    shared: Arc<ConnectionContext>,
+    limits: ConnectionLimits,
+    stop: CancellationToken,
+) {
+    let stream = TokioIo::new(CountingStream::new(stream, Arc::clone(&shared.activity)));
+    let service = ConnectionService(Arc::clone(&shared));
+    // Most responses are small: copying head and body into one buffer is cheaper than a vectored write.
     let mut builder = http1::Builder::new();
-    let connection = builder.writev(false).max_buf_size(MAX_HEAD_BYTES).serve_connection(stream, desk).with_upgrades();
+    let connection =
+        builder.writev(false).max_buf_size(MAX_HEAD_BYTES).serve_connection(stream, service).with_upgrades();
     let mut connection = pin!(connection);
-    let mut watch = Watch::new(&limits);
+    let mut timeouts = TimeoutGuard::new(&limits);
     let watched = poll_fn(|context| {
         loop {
             if let Poll::Ready(ended) = connection.as_mut().poll(context) {
                 return Poll::Ready(ended);
             }
-            match watch.look(&rules.pace, &limits, rules.place.is_unknown(), context) {
-                Verdict::Stays => return Poll::Pending,
-                Verdict::Closes => connection.as_mut().graceful_shutdown(),
-                Verdict::Ends => return Poll::Ready(Ok(())),
+            match timeouts.poll(&shared.activity, &limits, shared.permit.is_unknown(), context) {
+                TimeoutAction::Keep => return Poll::Pending,
+                TimeoutAction::Shutdown => connection.as_mut().graceful_shutdown(),
+                TimeoutAction::Abort => return Poll::Ready(Ok(())),
             }
         }
     });
@@ -131,56 +137,57 @@ async fn converse(stream: TcpStream, rules: Arc<Rules>, limits: Limits, stop: Ca
         }
     };
     if let Err(error) = ended {
-        tracing::trace!("a connection broke: {error}");
+        tracing::trace!("connection failed: {error}");
     }
 }
 
-/// Where the requests of one connection arrive.
-struct Desk(Arc<Rules>);
+/// The hyper service of one connection.
+struct ConnectionService(Arc<ConnectionContext>);
 
-/// How they are answered. Counted per connection: a count that all connections share goes from core to core with every
-/// request.
-struct Rules {
+/// Shared state of a connection's requests. Reference-counted per connection: a global count would move between cores
+/// with every request.
+struct ConnectionContext {
     peer: Peer,
-    place: Place,
-    pace: Arc<Pace>,
+    permit: ConnectionPermit,
+    activity: Arc<ConnectionActivity>,
     policy: Arc<Policy>,
     app: Arc<App>,
 }
 
-impl Service<Request<Incoming>> for Desk {
+impl Service<Request<Incoming>> for ConnectionService {
     type Response = Response;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let mut request = request.map(Body::new);
-        let rules = Arc::clone(&self.0);
-        let is_long = rules.pace.begin() > MAX_HEAD_BYTES as u64 && head_bytes(&request) > MAX_HEAD_BYTES;
-        request.extensions_mut().insert(ConnectInfo(rules.peer));
-        // A request is passed on from hand to hand: room for it once, not in each of them.
+        let shared = Arc::clone(&self.0);
+        let is_long =
+            shared.activity.request_started() > MAX_HEAD_BYTES as u64 && head_bytes(&request) > MAX_HEAD_BYTES;
+        request.extensions_mut().insert(ConnectInfo(shared.peer));
+        // One box for the whole chain of handlers, not one in each of them.
         Box::pin(async move {
             let admitted = match is_long {
-                // The parser lets a head pass that was complete when it looked.
+                // The parser accepts a longer head if it was complete when it looked.
                 true => Err(too_long().into_response()),
-                false => access::admit(&rules.policy, &mut request).await,
+                false => access::admit(&shared.policy, &mut request).await,
             };
             let response = match admitted {
                 Ok(admitted) => {
-                    if admitted == Admitted::Known && rules.place.is_unknown() {
-                        rules.place.make_known();
+                    if admitted == Admitted::Known && shared.permit.is_unknown() {
+                        shared.permit.mark_known();
                     }
-                    rules.app.answer(request).await
+                    shared.app.answer(request).await
                 }
                 Err(refusal) => refusal,
             };
-            rules.pace.end();
+            shared.activity.request_finished();
             Ok(response)
         })
     }
 }
 
-/// About as long as the head of a request was when it came.
+/// Estimates the size of the request head as received.
 fn head_bytes(request: &Request<Body>) -> usize {
     let fields = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
     request.uri().path_and_query().map_or(0, |target| target.as_str().len()) + fields.sum::<usize>()
@@ -204,10 +211,10 @@ mod tests {
     use crate::server::access::Login;
 
     const HEAD: Duration = Duration::from_millis(300);
-    /// Only a failure reaches it.
+    /// Only an error reaches this handler.
     const DEADLINE: Duration = Duration::from_secs(60);
 
-    /// A server with short patience; its port.
+    /// Starts a server with short timeouts; returns its port.
     async fn start(idle: Duration) -> u16 {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let port = listener.local_addr().expect("its address").port();
@@ -218,8 +225,8 @@ mod tests {
             "slow"
         });
         let router = Router::new().route("/quick", get(async || "quick")).route("/slow", slow);
-        let crowd = Crowd::new(Limits { head: HEAD, idle, ..Limits::new() });
-        tokio::spawn(serve(listener, Arc::new(policy), router.into(), crowd, CancellationToken::new()));
+        let limiter = ConnectionLimiter::new(ConnectionLimits { head: HEAD, idle, ..ConnectionLimits::new() });
+        tokio::spawn(serve(listener, Arc::new(policy), router.into(), limiter, CancellationToken::new()));
         port
     }
 
@@ -231,15 +238,15 @@ mod tests {
         format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n")
     }
 
-    /// All that comes until the end, and how long that took.
+    /// Returns everything received until the connection ends, and the time that took.
     async fn rest(stream: &mut TcpStream) -> (String, Duration) {
         let (mut text, began) = (Vec::new(), Instant::now());
-        // A reset is an end too.
+        // A reset ends the connection too.
         let _ = tokio::time::timeout(DEADLINE, stream.read_to_end(&mut text)).await.expect("an end");
         (String::from_utf8(text).expect("UTF-8"), began.elapsed())
     }
 
-    /// Reads the answer to one request.
+    /// Reads the response to one request.
     async fn answer(stream: &mut TcpStream, end: &str) {
         let mut text = Vec::new();
         while !text.ends_with(end.as_bytes()) {
@@ -297,7 +304,7 @@ mod tests {
             let mut stream = connect(port).await;
             let filler = format!("Connection: close\r\nFiller: {}\r\n\r\n", "x".repeat(length));
             let request = head(port, "/quick").replace("\r\n\r\n", &format!("\r\n{filler}"));
-            // It may be answered before all of it is read.
+            // The response may arrive before the request is read completely.
             let _ = stream.write_all(request.as_bytes()).await;
             let (text, _) = rest(&mut stream).await;
             assert!(text.is_empty() || text.starts_with(&format!("HTTP/1.1 {status}")), "{length}: {text}");

@@ -1,6 +1,7 @@
-//! Who speaks for the desktop: a secret that it brings itself, and one that other services are started with.
+//! Secrets of the desktop app and of related services.
 //!
-//! A secret says who is asking about owners, not who may use the server: that is decided before any route is reached.
+//! A secret identifies who changes owners; it does not grant access to the server, which is decided before any route is
+//! reached.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,63 +12,63 @@ use super::access::KnownCaller;
 use crate::config::Secret;
 use kpty_guard::is_same;
 
-/// The header with the secret of the desktop.
+/// Header with the desktop's secret.
 pub(super) const DESKTOP_SECRET: HeaderName = HeaderName::from_static("x-kuroryuu-desktop-secret");
-/// The header with the secret of other services.
+/// Header with the secret of other services.
 pub(super) const INTERNAL_SECRET: HeaderName = HeaderName::from_static("x-kuroryuu-internal-secret");
 
-/// Hex digits of a desktop's secret.
+/// Hex digits of the desktop's secret.
 const SECRET_DIGITS: usize = 64;
 
-/// The secrets that are known.
+/// The known secrets.
 #[derive(Debug)]
 pub(super) struct DesktopAuth {
     desktop: Mutex<Option<Secret>>,
     internal: Option<Secret>,
 }
 
-/// What came of a new secret.
+/// Outcome of registering a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Replaced {
+pub(super) enum ReplaceOutcome {
     Taken,
-    /// It cannot be one.
+    /// Not a valid secret.
     Malformed,
-    /// There is one, and the caller may not replace it.
+    /// There is one already, and the caller may not replace it.
     Refused,
 }
 
 impl DesktopAuth {
-    /// No desktop has come yet.
+    /// Creates a table without a desktop secret.
     pub(super) fn new(internal: Option<Secret>) -> Self {
         Self { desktop: Mutex::default(), internal }
     }
 
-    /// Takes the desktop's secret; in place of an older one only from a caller that is known.
-    pub(super) fn replace(&self, secret: &[u8], request: &Parts) -> Replaced {
-        let Some(secret) = normal(secret) else { return Replaced::Malformed };
+    /// Registers the desktop's secret. Only an authorized caller may replace an older one.
+    pub(super) fn replace(&self, secret: &[u8], request: &Parts) -> ReplaceOutcome {
+        let Some(secret) = normal(secret) else { return ReplaceOutcome::Malformed };
         let mut desktop = self.desktop.lock().unwrap_or_else(PoisonError::into_inner);
         if desktop.is_some() && request.extensions.get::<KnownCaller>().is_none() {
-            return Replaced::Refused;
+            return ReplaceOutcome::Refused;
         }
         *desktop = Some(secret);
-        Replaced::Taken
+        ReplaceOutcome::Taken
     }
 
-    /// The request brings the desktop's secret.
+    /// Returns whether the request has the desktop's secret.
     pub(super) fn is_desktop(&self, headers: &HeaderMap) -> bool {
         let known = self.desktop.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let given = only(headers, &DESKTOP_SECRET).and_then(normal);
         known.zip(given).is_some_and(|(known, given)| is_same(known.reveal().as_bytes(), given.reveal().as_bytes()))
     }
 
-    /// The request brings the secret of other services.
+    /// Returns whether the request has the secret of other services.
     pub(super) fn is_internal(&self, headers: &HeaderMap) -> bool {
         let given = only(headers, &INTERNAL_SECRET);
         self.internal.as_ref().zip(given).is_some_and(|(known, given)| is_same(known.reveal().as_bytes(), given))
     }
 }
 
-/// The value of a header that comes once; two of them are none.
+/// Returns the value of a header; `None` when it is repeated.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a [u8]> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -76,7 +77,7 @@ fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a [u8]> {
     }
 }
 
-/// A secret of the desktop as it is compared: capitals make no difference in hex.
+/// Normalizes the desktop's secret for comparison: hex digits are case-insensitive.
 fn normal(secret: &[u8]) -> Option<Secret> {
     let is_hex = secret.len() == SECRET_DIGITS && secret.iter().all(u8::is_ascii_hexdigit);
     let text = std::str::from_utf8(secret).ok().filter(|_| is_hex)?;
@@ -95,7 +96,7 @@ mod tests {
         headers
     }
 
-    /// A request by somebody who is known, or not.
+    /// Builds a request of an authorized or unauthorized caller.
     fn by(is_known: bool) -> Parts {
         let (mut parts, ()) = axum::http::Request::new(()).into_parts();
         if is_known {
@@ -108,10 +109,10 @@ mod tests {
     fn only_who_is_known_replaces_a_secret() {
         let auth = DesktopAuth::new(None);
         let (first, second) = ("01".repeat(32), "23".repeat(32));
-        assert_eq!(auth.replace(first.as_bytes(), &by(false)), Replaced::Taken);
-        assert_eq!(auth.replace(second.as_bytes(), &by(false)), Replaced::Refused);
+        assert_eq!(auth.replace(first.as_bytes(), &by(false)), ReplaceOutcome::Taken);
+        assert_eq!(auth.replace(second.as_bytes(), &by(false)), ReplaceOutcome::Refused);
         assert!(auth.is_desktop(&headers(&DESKTOP_SECRET, &[&first])));
-        assert_eq!(auth.replace(second.as_bytes(), &by(true)), Replaced::Taken);
+        assert_eq!(auth.replace(second.as_bytes(), &by(true)), ReplaceOutcome::Taken);
         assert!(auth.is_desktop(&headers(&DESKTOP_SECRET, &[&second])));
     }
 
@@ -121,7 +122,7 @@ mod tests {
         let (lower, upper) = ("ab".repeat(32), "AB".repeat(32));
         assert!(!auth.is_desktop(&headers(&DESKTOP_SECRET, &[&lower])), "no desktop has come yet");
         for known in [&lower, &upper] {
-            assert_eq!(auth.replace(known.as_bytes(), &by(true)), Replaced::Taken);
+            assert_eq!(auth.replace(known.as_bytes(), &by(true)), ReplaceOutcome::Taken);
             for given in [&lower, &upper] {
                 assert!(auth.is_desktop(&headers(&DESKTOP_SECRET, &[given])));
             }
@@ -131,7 +132,7 @@ mod tests {
             assert!(!auth.is_desktop(&headers(&DESKTOP_SECRET, bad)), "{bad:?}");
         }
         for bad in ["", "ab", &"xy".repeat(32), &"ab".repeat(33), &"é".repeat(32)] {
-            assert_eq!(auth.replace(bad.as_bytes(), &by(true)), Replaced::Malformed, "{bad}");
+            assert_eq!(auth.replace(bad.as_bytes(), &by(true)), ReplaceOutcome::Malformed, "{bad}");
         }
         assert!(auth.is_desktop(&headers(&DESKTOP_SECRET, &[&lower])), "a bad secret replaces nothing");
     }

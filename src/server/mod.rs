@@ -9,17 +9,18 @@ mod agents_http;
 mod body;
 mod bridge_http;
 mod browser;
+mod connection_limits;
+mod connection_timeouts;
 mod connections;
-mod crowd;
 mod desktop_auth;
 pub(crate) mod live;
+mod log_limit;
 mod mcp;
 mod openapi;
 mod pace;
 mod peer;
 mod pty_http;
 mod query;
-mod rare;
 #[cfg(target_os = "linux")]
 mod sock_diag;
 mod state_dir;
@@ -51,6 +52,7 @@ use crate::tools::{Offer, Tools};
 use crate::traffic::{Journal, Recording, Retention};
 use access::{Login, Policy};
 use browser::FIRST_LINK_LIFE;
+use connection_limits::{ConnectionLimiter, ConnectionLimits};
 use connections::App;
 use crowd::{ConnectionLimiter, Limits};
 use mcp::Folders;
@@ -60,7 +62,7 @@ pub use mcp::{
     AGENT_HEADER, Block, CLIENT_HEADER, Engine, Resource, SHOWS_PROGRESS_HEADER, ToolAnswer, ToolCall, serve_stdio,
 };
 use peer::Peer;
-pub use peer::{Listening, listening};
+pub use peer::{ListenerOwner, listening};
 use state_dir::Announcement;
 
 /// The version that answers and files carry.
@@ -234,7 +236,7 @@ impl Server {
         let mut serving = tokio::spawn(serving);
         let bridging = bridge.map(|Bridge { listener, address }| {
             let app = bridge_router(&tools, Health { port: address.port(), ..health });
-            tokio::spawn(connections::serve(listener, policy, app.into(), crowd, stopping.clone()))
+            tokio::spawn(connections::serve(listener, policy, app.into(), limiter, stopping.clone()))
         });
         let registrar = elsewhere.map(|elsewhere| start_registering(&tools, elsewhere)).transpose()?;
         tokio::select! {

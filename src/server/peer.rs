@@ -1,9 +1,9 @@
-//! Who is at the other end of a connection: found out once, when it is accepted, and remembered with it.
+//! Identifies the user at the other end of a connection, once, when it is accepted.
 //!
-//! On Linux the kernel tells which user owns the other end of a loopback connection. It counts when that is the user of
-//! this server, or root, who can do everything anyhow, and only while a process has the socket: of one that was closed
-//! the kernel tells user 0, whoever it was. Whatever cannot be found out counts as another user. Not told by this:
-//! a forwarder that speaks for others under our own user (`ssh -L`), or as root (a container's port forwarder).
+//! On Linux the kernel reports the owner of the other end of a loopback connection. It counts as own if it is the
+//! server's user or root, which can do everything anyway, and only while a process holds the socket: the kernel reports
+//! user 0 for a closed socket, whoever owned it. An undetermined owner counts as another user. Not detected: a
+//! forwarder that relays other users under the server's user (`ssh -L`) or as root (a container's port forwarder).
 
 use std::fs::File;
 use std::io;
@@ -12,76 +12,76 @@ use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
 
-/// Whether this system tells who is at the other end.
+/// Whether this system reports the other end's user.
 pub(super) const IS_KNOWN_HERE: bool = cfg!(target_os = "linux");
 
-/// Who is at the other end.
+/// User at the other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Peer {
-    /// The user of this server, or root.
+    /// The server's user, or root.
     Own,
-    /// Another user of this machine, by its number.
+    /// Another local user, by uid.
     User(u32),
-    /// A socket of this machine that no process has any more: whose it was is not told.
-    Nobody,
-    /// The system cannot tell: another machine, or a system without the look-up.
-    Untold,
+    /// A local socket that no process holds any more, so its owner is not reported.
+    Orphaned,
+    /// Undetermined: another machine, or a system without the lookup.
+    Unknown,
 }
 
 impl Peer {
-    /// May use a secret that was made for `holder`. Where the kernel tells who connects, a secret that somebody else
-    /// got hold of is of no use; our own user may do everything.
+    /// Returns whether this user may use a secret issued to `holder`. Where the kernel reports the user, a stolen
+    /// secret is useless to another user; the server's own user may use any.
     pub(super) fn may_act_for(self, holder: Self) -> bool {
         match self {
-            Self::Own | Self::Untold => true,
+            Self::Own | Self::Unknown => true,
             Self::User(_) => self == holder,
-            Self::Nobody => false,
+            Self::Orphaned => false,
         }
     }
 }
 
-/// Descriptors that are kept back, so that our own user is heard when all others are in use.
+/// File descriptors held in reserve, so the own user can connect when all others are in use.
 const RESERVED_FILES: usize = 8;
-/// When a listener that cannot accept tries again.
+/// Delay before a failed accept is retried.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// A listener that looks at who connects.
+/// A listener that identifies its clients.
 pub(super) struct PeerListener {
     listener: TcpListener,
-    /// Given up one by one for connections of our own user while there are no other descriptors.
+    /// Released one by one for connections of the own user while no other descriptors are free.
     reserve: Vec<File>,
 }
 
 impl PeerListener {
-    /// A listener as it is.
+    /// Wraps a listener.
     pub(super) fn new(listener: TcpListener) -> Self {
         let mut listener = Self { listener, reserve: Vec::with_capacity(RESERVED_FILES) };
         listener.refill();
         listener
     }
 
-    /// The next connection, who is at its other end, and where that is.
+    /// Accepts a connection; returns it with its user and remote address.
     pub(super) async fn accept(&mut self) -> (TcpStream, Peer, IpAddr) {
         loop {
             match self.listener.accept().await {
                 Ok((stream, address)) => {
-                    // Answers are small and waited for. A connection without it is slower, not wrong.
+                    // Responses are small and latency-sensitive. Failure makes the connection slower, not incorrect.
                     let _ = stream.set_nodelay(true);
-                    let ask = || stream.local_addr().map_or(Peer::Nobody, |local| look_up(address, local));
+                    let ask = || stream.local_addr().map_or(Peer::Orphaned, |local| look_up(address, local));
                     let mut peer = ask();
-                    // The look-up needs a descriptor too.
-                    if peer == Peer::Nobody && self.reserve.pop().is_some() {
+                    // The lookup needs a descriptor too.
+                    if peer == Peer::Orphaned && self.reserve.pop().is_some() {
                         peer = ask();
                     }
                     if self.refill() || peer == Peer::Own {
                         return (stream, peer, address.ip().to_canonical());
                     }
-                    // The last descriptors are not for others.
+                    // The reserved descriptors are not for other users.
                 }
                 Err(error) if is_of_connection(&error) => {}
-                Err(error) if self.reserve.pop().is_some() => tracing::debug!("a kept descriptor is used: {error}"),
+                Err(error) if self.reserve.pop().is_some() => tracing::debug!("using a reserved descriptor: {error}"),
                 Err(error) => {
-                    tracing::debug!("no connection can be accepted: {error}");
+                    tracing::debug!("cannot accept connections: {error}");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                     self.refill();
                 }
@@ -89,7 +89,7 @@ impl PeerListener {
         }
     }
 
-    /// Keeps descriptors back again. True when that went well.
+    /// Refills the reserve. Returns whether it is complete.
     fn refill(&mut self) -> bool {
         while cfg!(unix) && self.reserve.len() < RESERVED_FILES {
             match File::open("/dev/null") {
@@ -101,25 +101,25 @@ impl PeerListener {
     }
 }
 
-/// It is the connection that failed, and not the listener.
+/// Returns whether the error concerns the connection and not the listener.
 fn is_of_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-/// Who has the socket that is connected from `peer` to our `local` address. By another address than loopback, a program
-/// of this machine is at most found to be another user's.
+/// Looks up the owner of the socket connected from `peer` to `local`. Through a non-loopback address, a local program
+/// can only be identified as another user's.
 fn look_up(peer: SocketAddr, local: SocketAddr) -> Peer {
     let (peer, local) = (plain(peer), plain(local));
     let is_loopback = peer.ip().is_loopback() && local.ip().is_loopback();
     match owner(peer, local) {
         found if is_loopback => found,
         Peer::User(uid) => Peer::User(uid),
-        Peer::Own | Peer::Nobody | Peer::Untold => Peer::Untold,
+        Peer::Own | Peer::Orphaned | Peer::Unknown => Peer::Unknown,
     }
 }
 
-/// An IPv4 address that is written as one of IPv6 is still one of IPv4.
+/// Converts an IPv4-mapped IPv6 address to IPv4.
 fn plain(address: SocketAddr) -> SocketAddr {
     let ip: IpAddr = address.ip().to_canonical();
     SocketAddr::new(ip, address.port())
@@ -131,8 +131,8 @@ fn owner(peer: SocketAddr, local: SocketAddr) -> Peer {
     match super::sock_diag::owner(peer, local) {
         Ok(owner) => judge(owner, own),
         Err(error) => {
-            tracing::debug!("nobody has the other end any more: {error}");
-            Peer::Nobody
+            tracing::debug!("the other end has no owner any more: {error}");
+            Peer::Orphaned
         }
     }
 }
@@ -140,7 +140,7 @@ fn owner(peer: SocketAddr, local: SocketAddr) -> Peer {
 #[cfg(target_os = "linux")]
 fn judge(owner: super::sock_diag::SocketOwner, own: u32) -> Peer {
     match owner {
-        super::sock_diag::SocketOwner { inode: 0, .. } => Peer::Nobody,
+        super::sock_diag::SocketOwner { inode: 0, .. } => Peer::Orphaned,
         owner if owner.uid == own || owner.uid == 0 => Peer::Own,
         owner => Peer::User(owner.uid),
     }
@@ -148,41 +148,41 @@ fn judge(owner: super::sock_diag::SocketOwner, own: u32) -> Peer {
 
 #[cfg(not(target_os = "linux"))]
 fn owner(_peer: SocketAddr, _local: SocketAddr) -> Peer {
-    Peer::Untold
+    Peer::Unknown
 }
 
-/// Who listens at an address of this machine.
+/// User that listens at a local address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Listening {
-    /// Our own user, or root.
-    Ours,
-    /// Another user, by its number.
+pub enum ListenerOwner {
+    /// The own user, or root.
+    Own,
+    /// Another user, by uid.
     User(u32),
-    /// Nobody does.
-    Nobody,
-    /// The system does not tell.
-    Untold,
+    /// No process listens.
+    NotListening,
+    /// Undetermined.
+    Unknown,
 }
 
-/// Who would take a connection to this address of loopback.
+/// Returns the user that would accept a connection to a loopback address.
 #[cfg(target_os = "linux")]
-pub fn listening(address: SocketAddr) -> Listening {
+pub fn listening(address: SocketAddr) -> ListenerOwner {
     let own = rustix::process::geteuid().as_raw();
     match super::sock_diag::listener(plain(address)) {
-        Ok(owner) if owner.uid == own || owner.uid == 0 => Listening::Ours,
-        Ok(owner) => Listening::User(owner.uid),
-        Err(rustix::io::Errno::NOENT) => Listening::Nobody,
+        Ok(owner) if owner.uid == own || owner.uid == 0 => ListenerOwner::Own,
+        Ok(owner) => ListenerOwner::User(owner.uid),
+        Err(rustix::io::Errno::NOENT) => ListenerOwner::NotListening,
         Err(error) => {
-            tracing::debug!("who listens is not told: {error}");
-            Listening::Untold
+            tracing::debug!("cannot determine the listener's user: {error}");
+            ListenerOwner::Unknown
         }
     }
 }
 
-/// Who would take a connection to this address of loopback.
+/// Returns the user that would accept a connection to a loopback address.
 #[cfg(not(target_os = "linux"))]
-pub fn listening(_address: SocketAddr) -> Listening {
-    Listening::Untold
+pub fn listening(_address: SocketAddr) -> ListenerOwner {
+    ListenerOwner::Unknown
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -195,15 +195,15 @@ mod tests {
         for (uid, inode, expected) in [
             (1000, 7, Peer::Own),
             (0, 7, Peer::Own),
-            (0, 0, Peer::Nobody),
-            (1000, 0, Peer::Nobody),
+            (0, 0, Peer::Orphaned),
+            (1000, 0, Peer::Orphaned),
             (1001, 7, Peer::User(1001)),
         ] {
             assert_eq!(judge(SocketOwner { uid, inode }, 1000), expected, "{uid} {inode}");
         }
     }
 
-    /// A client of IPv4 on a listener of both kinds is seen with a mapped address.
+    /// A dual-stack listener reports an IPv4 client with a mapped address.
     #[tokio::test]
     async fn we_know_ourselves_by_every_kind_of_address() {
         for (listen, connect) in [("127.0.0.1:0", "127.0.0.1"), ("[::1]:0", "[::1]"), ("[::]:0", "127.0.0.1")] {
@@ -221,14 +221,14 @@ mod tests {
         let mut listener = PeerListener::new(TcpListener::bind("127.0.0.1:0").await.expect("a free port"));
         let address = listener.listener.local_addr().expect("its address");
         drop(TcpStream::connect(address).await.expect("it listens"));
-        // The end of the connection is at the listener before the call that closes it returns: both are here.
-        assert_eq!(listener.accept().await.1, Peer::Nobody);
+        // The listener sees the end of the connection before the closing call returns, because both are local.
+        assert_eq!(listener.accept().await.1, Peer::Orphaned);
     }
 
     #[test]
     fn who_comes_from_the_network_is_never_known() {
         let [peer, local] = ["192.0.2.1:5", "192.0.2.2:8100"].map(|text| text.parse().expect("an address"));
-        assert_eq!(look_up(peer, local), Peer::Untold);
+        assert_eq!(look_up(peer, local), Peer::Unknown);
     }
 
     #[test]
@@ -239,9 +239,9 @@ mod tests {
             (Peer::User(7), Peer::User(7), true),
             (Peer::User(7), Peer::User(8), false),
             (Peer::User(7), Peer::Own, false),
-            (Peer::User(7), Peer::Untold, false),
-            (Peer::Nobody, Peer::Nobody, false),
-            (Peer::Untold, Peer::Own, true),
+            (Peer::User(7), Peer::Unknown, false),
+            (Peer::Orphaned, Peer::Orphaned, false),
+            (Peer::Unknown, Peer::Own, true),
         ] {
             assert_eq!(user.may_act_for(holder), expected, "{user:?} {holder:?}");
         }

@@ -1,5 +1,6 @@
-//! The plain HTTP routes: what desktops and other services tell of sessions, and who leads. The shapes are those that
-//! they know: a fault in the content is 200 with `ok: false` and `error`, a fault in the request 4xx with `detail`.
+//! HTTP routes through which desktops and other services register sessions and leaders. Response shapes follow the
+//! existing clients: an error in the content is 200 with `ok: false` and `error`, an error in the request 4xx with
+//! `detail`.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,8 +13,8 @@ use axum::{Json, Router};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::body::json_bytes;
-use super::desktop_auth::{DESKTOP_SECRET, DesktopAuth, Replaced};
+use super::body::{JsonResult, Refusal, json_bytes};
+use super::desktop_auth::{DESKTOP_SECRET, DesktopAuth, ReplaceOutcome};
 use super::mcp;
 use super::query::{echo, echo_word, query_value};
 use super::traffic_http::caller;
@@ -25,20 +26,16 @@ use crate::tools::{Caller, Reply, Tools};
 use kpty_guard::Redactor;
 
 #[derive(Clone)]
-struct Pty {
+struct PtyRoutes {
     registry: Registry,
     auth: Arc<DesktopAuth>,
     tools: Tools,
 }
 
-/// A refusal with a status: `detail` says why.
-type Refusal = (StatusCode, Json<Value>);
-/// What a route answers.
-type Answer = Result<Json<Value>, Refusal>;
-/// The id in the path.
+/// Session id in the path.
 type IdInPath = Result<Path<String>, PathRejection>;
 
-/// All routes of this file.
+/// Routes of this module.
 pub(super) fn routes(tools: &Tools) -> Router {
     let auth = Arc::new(DesktopAuth::new(tools.config().internal_secret.clone()));
     Router::new()
@@ -56,27 +53,27 @@ pub(super) fn routes(tools: &Tools) -> Router {
         .route("/v1/pty/heartbeat/{id}", post(heartbeat_of))
         .route("/v1/pty/update-ownership", post(update_ownership))
         .method_not_allowed_fallback(async || refuse(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed"))
-        .with_state(Pty { registry: tools.registry().clone(), auth, tools: tools.clone() })
+        .with_state(PtyRoutes { registry: tools.registry().clone(), auth, tools: tools.clone() })
 }
 
 fn refuse(status: StatusCode, why: &str) -> Refusal {
     (status, Json(json!({ "detail": why })))
 }
 
-/// A part of the request that must be there is not.
+/// Rejects a request without a required part.
 fn missing(place: &str, name: &str) -> Refusal {
     let fault = json!({ "type": "missing", "loc": [place, name], "msg": "Field required", "input": null });
     (StatusCode::UNPROCESSABLE_ENTITY, Json(json!({ "detail": [fault] })))
 }
 
-/// A fault in the content.
+/// Reports an error in the content.
 fn fault(error: impl Into<String>) -> Json<Value> {
-    // It may repeat what was sent.
+    // The message may repeat client input.
     let error: String = error.into();
     Json(json!({ "ok": false, "error": Redactor::default().redact(&error) }))
 }
 
-fn not_found(pty: &Pty, id: &str) -> String {
+fn not_found(pty: &PtyRoutes, id: &str) -> String {
     format!("Session not found: {}", echo(id, pty.tools.redactor()))
 }
 
@@ -84,7 +81,7 @@ fn in_path(id: IdInPath) -> Result<String, Refusal> {
     id.map(|Path(id)| id).map_err(|_| refuse(StatusCode::BAD_REQUEST, "the session id in the path cannot be read"))
 }
 
-impl Pty {
+impl PtyRoutes {
     fn desktop_only(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         match self.auth.is_desktop(headers) {
             true => Ok(()),
@@ -92,7 +89,7 @@ impl Pty {
         }
     }
 
-    /// Records what a route did, as an action is recorded.
+    /// Records a route's effect in the traffic log, like an action.
     fn record(&self, action: &str, caller: &Caller, began: Instant, mut given: Map<String, Value>, answer: &Value) {
         given.insert("action".to_owned(), json!(action));
         let body = answer.as_object().cloned().unwrap_or_default();
@@ -105,19 +102,19 @@ async fn tool_list() -> Json<Value> {
     Json(json!({ "tools": mcp::tool_definitions() }))
 }
 
-async fn desktop_auth(State(pty): State<Pty>, request: Request) -> Answer {
+async fn desktop_auth(State(pty): State<PtyRoutes>, request: Request) -> JsonResult {
     let (parts, _) = request.into_parts();
     let Some(secret) = parts.headers.get(&DESKTOP_SECRET) else {
         return Err(missing("header", DESKTOP_SECRET.as_str()));
     };
     match pty.auth.replace(secret.as_bytes(), &parts) {
-        Replaced::Taken => Ok(Json(json!({ "ok": true, "message": "Desktop secret registered" }))),
-        Replaced::Malformed => Err(refuse(StatusCode::BAD_REQUEST, "Invalid secret format")),
-        Replaced::Refused => Err(refuse(StatusCode::FORBIDDEN, "Desktop authentication required")),
+        ReplaceOutcome::Taken => Ok(Json(json!({ "ok": true, "message": "Desktop secret registered" }))),
+        ReplaceOutcome::Malformed => Err(refuse(StatusCode::BAD_REQUEST, "Invalid secret format")),
+        ReplaceOutcome::Refused => Err(refuse(StatusCode::FORBIDDEN, "Desktop authentication required")),
     }
 }
 
-async fn register_leader(State(pty): State<Pty>, uri: Uri, headers: HeaderMap) -> Answer {
+async fn register_leader(State(pty): State<PtyRoutes>, uri: Uri, headers: HeaderMap) -> JsonResult {
     pty.desktop_only(&headers)?;
     let agent_id = agent_in(&uri)?;
     Ok(match pty.registry.register_leader(&agent_id) {
@@ -126,7 +123,7 @@ async fn register_leader(State(pty): State<Pty>, uri: Uri, headers: HeaderMap) -
     })
 }
 
-async fn deregister_leader(State(pty): State<Pty>, uri: Uri, headers: HeaderMap) -> Answer {
+async fn deregister_leader(State(pty): State<PtyRoutes>, uri: Uri, headers: HeaderMap) -> JsonResult {
     pty.desktop_only(&headers)?;
     let agent_id = agent_in(&uri)?;
     pty.registry.deregister_leader(&agent_id);
@@ -137,18 +134,18 @@ fn agent_in(uri: &Uri) -> Result<String, Refusal> {
     query_value(uri, "agent_id").filter(|agent| !agent.is_empty()).ok_or_else(|| missing("query", "agent_id"))
 }
 
-async fn registered_leaders(State(pty): State<Pty>) -> Json<Value> {
+async fn registered_leaders(State(pty): State<PtyRoutes>) -> Json<Value> {
     let leaders = pty.registry.registered_leaders();
     Json(json!({ "ok": true, "count": leaders.len(), "leaders": leaders }))
 }
 
-/// A body that is an object; what is no JSON is a fault in the content, as clients know it.
+/// Reads an object from the body; invalid JSON is an error in the content, as clients expect.
 async fn object(request: Request) -> Result<Result<Map<String, Value>, Json<Value>>, Refusal> {
     let bytes = json_bytes(request).await?;
     Ok(serde_json::from_slice(&bytes).map_err(|_| fault("Invalid JSON body")))
 }
 
-async fn register(State(pty): State<Pty>, request: Request) -> Answer {
+async fn register(State(pty): State<PtyRoutes>, request: Request) -> JsonResult {
     pty.desktop_only(request.headers())?;
     let (caller, began) = (caller(request.headers()), Instant::now());
     let body = match object(request).await? {
@@ -160,7 +157,7 @@ async fn register(State(pty): State<Pty>, request: Request) -> Answer {
     Ok(answer)
 }
 
-fn register_from(pty: &Pty, body: &Map<String, Value>) -> Result<Json<Value>, String> {
+fn register_from(pty: &PtyRoutes, body: &Map<String, Value>) -> Result<Json<Value>, String> {
     let registry = &pty.registry;
     let session_id = text(body, "session_id")?.ok_or("session_id is required")?;
     let source = text(body, "source")?.unwrap_or_else(|| Source::Desktop.as_str().to_owned());
@@ -187,8 +184,8 @@ fn register_from(pty: &Pty, body: &Map<String, Value>) -> Result<Json<Value>, St
     }
 }
 
-/// A session of this server is made by `create` alone; its owner may be told here.
-fn update_local(pty: &Pty, session_id: &str, owner: Owner) -> Result<(), String> {
+/// Updates the owner of a local session. Only `create` makes one.
+fn update_local(pty: &PtyRoutes, session_id: &str, owner: Owner) -> Result<(), String> {
     let registry = &pty.registry;
     let id = SessionId::named(session_id);
     let is_local = registry.listed(&id).is_ok_and(|listed| listed.record.source == Source::Local);
@@ -198,7 +195,7 @@ fn update_local(pty: &Pty, session_id: &str, owner: Owner) -> Result<(), String>
     registry.change_owner(&id, &OwnerChange::Update(owner)).map(drop).map_err(|error| error.to_string())
 }
 
-async fn unregister(State(pty): State<Pty>, uri: Uri, headers: HeaderMap, id: IdInPath) -> Answer {
+async fn unregister(State(pty): State<PtyRoutes>, uri: Uri, headers: HeaderMap, id: IdInPath) -> JsonResult {
     pty.desktop_only(&headers)?;
     let id = in_path(id)?;
     let force = query_value(&uri, "force").is_some_and(|word| ["true", "1", "yes"].contains(&word.as_str()));
@@ -218,23 +215,23 @@ async fn unregister(State(pty): State<Pty>, uri: Uri, headers: HeaderMap, id: Id
     Ok(answer)
 }
 
-/// A session in an answer.
+/// A session in a reply.
 #[derive(Serialize)]
-struct Shown {
+struct SessionReply {
     #[serde(flatten)]
     record: SessionRecord,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     stale: bool,
 }
 
-impl From<ListedSession> for Shown {
+impl From<ListedSession> for SessionReply {
     fn from(listed: ListedSession) -> Self {
         Self { record: listed.record, stale: listed.is_stale }
     }
 }
 
-async fn sessions(State(pty): State<Pty>, uri: Uri) -> Json<Value> {
-    let all: Vec<Shown> = pty.registry.listing().into_iter().map(Shown::from).collect();
+async fn sessions(State(pty): State<PtyRoutes>, uri: Uri) -> Json<Value> {
+    let all: Vec<SessionReply> = pty.registry.listing().into_iter().map(SessionReply::from).collect();
     let of = |source| all.iter().filter(|shown| shown.record.source == source).count();
     let Some(filter) = query_value(&uri, "source").filter(|source| !source.is_empty()) else {
         let by_source = json!({ "local": of(Source::Local), "desktop": of(Source::Desktop) });
@@ -245,15 +242,15 @@ async fn sessions(State(pty): State<Pty>, uri: Uri) -> Json<Value> {
     Json(json!({ "sessions": kept, "count": kept.len(), "source_filter": filter }))
 }
 
-async fn session(State(pty): State<Pty>, id: IdInPath) -> Answer {
+async fn session(State(pty): State<PtyRoutes>, id: IdInPath) -> JsonResult {
     let id = in_path(id)?;
     Ok(match pty.registry.listed(&SessionId::named(&id)) {
-        Ok(listed) => Json(json!({ "ok": true, "session": Shown::from(listed) })),
+        Ok(listed) => Json(json!({ "ok": true, "session": SessionReply::from(listed) })),
         Err(_) => fault(not_found(&pty, &id)),
     })
 }
 
-async fn reset(State(pty): State<Pty>, headers: HeaderMap) -> Answer {
+async fn reset(State(pty): State<PtyRoutes>, headers: HeaderMap) -> JsonResult {
     pty.desktop_only(&headers)?;
     let began = Instant::now();
     let answer = Json(json!({ "ok": true, "cleared_count": pty.registry.reset() }));
@@ -261,11 +258,11 @@ async fn reset(State(pty): State<Pty>, headers: HeaderMap) -> Answer {
     Ok(answer)
 }
 
-async fn heartbeat_of(State(pty): State<Pty>, id: IdInPath) -> Answer {
+async fn heartbeat_of(State(pty): State<PtyRoutes>, id: IdInPath) -> JsonResult {
     Ok(beat(&pty, &in_path(id)?))
 }
 
-async fn heartbeat(State(pty): State<Pty>, request: Request) -> Answer {
+async fn heartbeat(State(pty): State<PtyRoutes>, request: Request) -> JsonResult {
     Ok(match object(request).await? {
         Err(fault) => fault,
         Ok(body) => match text(&body, "session_id") {
@@ -276,14 +273,14 @@ async fn heartbeat(State(pty): State<Pty>, request: Request) -> Answer {
     })
 }
 
-fn beat(pty: &Pty, id: &str) -> Json<Value> {
+fn beat(pty: &PtyRoutes, id: &str) -> Json<Value> {
     match pty.registry.heartbeat(&SessionId::named(id)) {
         true => Json(json!({ "ok": true })),
         false => fault(not_found(pty, id)),
     }
 }
 
-async fn update_ownership(State(pty): State<Pty>, request: Request) -> Answer {
+async fn update_ownership(State(pty): State<PtyRoutes>, request: Request) -> JsonResult {
     let headers = request.headers();
     if !pty.auth.is_desktop(headers) && !pty.auth.is_internal(headers) {
         return Err(refuse(StatusCode::FORBIDDEN, "Desktop or internal service authentication required"));
@@ -298,7 +295,7 @@ async fn update_ownership(State(pty): State<Pty>, request: Request) -> Answer {
     Ok(answer)
 }
 
-fn update_owner(pty: &Pty, body: &Map<String, Value>) -> Result<Json<Value>, String> {
+fn update_owner(pty: &PtyRoutes, body: &Map<String, Value>) -> Result<Json<Value>, String> {
     let registry = &pty.registry;
     let id = text(body, "session_id")?.ok_or("session_id is required")?;
     let owner = owner(body, pty.tools.redactor()).map_err(|problem| match problem {
@@ -314,9 +311,9 @@ fn update_owner(pty: &Pty, body: &Map<String, Value>) -> Result<Json<Value>, Str
     }
 }
 
-/// What is wrong with an owner.
+/// Why an owner is invalid.
 enum BadOwner {
-    /// There is no such role; the routes say it in different words.
+    /// Unknown role; each route has its own message.
     Role(String),
     Other(String),
 }
@@ -327,7 +324,8 @@ impl From<String> for BadOwner {
     }
 }
 
-/// The owner in a body; all of it is read before any of it is used. A label is shown everywhere, so it is masked first.
+/// Reads the owner of a body, completely before any of it is used. A label is shown everywhere, so it is redacted
+/// first.
 fn owner(body: &Map<String, Value>, redactor: &Redactor) -> Result<Owner, BadOwner> {
     let role = match text(body, "owner_role")? {
         None => None,
@@ -342,7 +340,7 @@ fn owner(body: &Map<String, Value>, redactor: &Redactor) -> Result<Owner, BadOwn
     })
 }
 
-/// A string; null and nothing are absent.
+/// Reads a string; null and the empty string count as absent.
 fn text(body: &Map<String, Value>, name: &str) -> Result<Option<String>, String> {
     match body.get(name) {
         None | Some(Value::Null) => Ok(None),
@@ -351,7 +349,7 @@ fn text(body: &Map<String, Value>, name: &str) -> Result<Option<String>, String>
     }
 }
 
-/// The number of a process; 0 where none is told.
+/// Reads a process id; 0 if absent.
 fn pid(body: &Map<String, Value>) -> Result<u32, String> {
     match body.get("pid") {
         None | Some(Value::Null) => Ok(0),

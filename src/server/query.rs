@@ -5,15 +5,15 @@ use axum::http::Uri;
 
 use kpty_guard::Redactor;
 
-/// Characters of what a caller sent that an answer repeats.
+/// Maximum characters of client input repeated in a reply.
 const ECHO_CHARS: usize = 200;
 
-/// What a caller sent, as an answer may repeat it: masked, then cut.
+/// Redacts, then truncates client input that a reply repeats.
 pub(super) fn echo(text: &str, redactor: &Redactor) -> String {
     redactor.redact(text).chars().take(ECHO_CHARS).collect()
 }
 
-/// The same for what is one of a few short words: anything longer was not meant for its place, and is not repeated.
+/// Like [`echo`] for input that should be a short word: anything longer is not repeated.
 pub(super) fn echo_word(word: &str) -> String {
     match word.chars().count() {
         count @ 21.. => format!("(a text of {count} characters)"),
@@ -21,7 +21,7 @@ pub(super) fn echo_word(word: &str) -> String {
     }
 }
 
-/// A value of the query, decoded; the first of several.
+/// Returns a decoded query value; the first if the name is repeated.
 pub(super) fn query_value(uri: &Uri, name: &str) -> Option<String> {
     let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(uri).ok()?;
     pairs.into_iter().find(|(key, _)| key == name).map(|(_, value)| value)

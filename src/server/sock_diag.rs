@@ -1,8 +1,8 @@
-//! Who owns the other end of a loopback connection, as the kernel knows it: one `NETLINK_SOCK_DIAG` question.
+//! Looks up the owner of the other end of a loopback connection with one `NETLINK_SOCK_DIAG` request.
 //!
-//! The question is 72 bytes and the answer is read at three places, so both are written out here over the netlink
-//! sockets of rustix; the crates for it bring a message framework for every family of sockets. The numbers are those of
-//! `linux/netlink.h`, `linux/sock_diag.h` and `linux/inet_diag.h`, and part of the kernel's stable interface.
+//! The request has 72 bytes and the reply is read at three offsets, so both are encoded here over rustix's netlink
+//! sockets; the crates for this protocol bring a message framework for every socket family. The constants are those of
+//! `linux/netlink.h`, `linux/sock_diag.h` and `linux/inet_diag.h`, which are part of the kernel's stable interface.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -16,7 +16,7 @@ const NLMSG_ERROR: u16 = 2;
 const IPPROTO_TCP: u8 = 6;
 const TCP_LISTEN: u8 = 10;
 const ALL_STATES: u32 = u32::MAX;
-/// No cookie is known: any socket of these addresses.
+/// Matches any socket of these addresses.
 const NO_COOKIE: [u8; 8] = [0xff; 8];
 
 /// Header of every netlink message.
@@ -24,31 +24,31 @@ const HEADER_BYTES: usize = 16;
 /// Header, `inet_diag_req_v2` up to the states, `inet_diag_sockid`.
 const REQUEST_BYTES: usize = HEADER_BYTES + 8 + SOCKET_ID_BYTES;
 const SOCKET_ID_BYTES: usize = 48;
-/// Ports and addresses: the beginning of a socket's id, without interface and cookie.
+/// Ports and addresses: the start of a socket id, without interface and cookie.
 const TUPLE_BYTES: usize = 36;
-/// Where the answer has the socket's id: after the header, family, state, timer and retransmissions.
+/// Offset of the socket id in the reply: after the header, family, state, timer and retransmissions.
 const ANSWER_ID_AT: usize = HEADER_BYTES + 4;
-/// After the id and three counters of 4 bytes: the user, then the inode.
+/// Offset of the uid: after the socket id and three counters of 4 bytes. The inode follows.
 const ANSWER_UID_AT: usize = ANSWER_ID_AT + SOCKET_ID_BYTES + 12;
 const ANSWER_BYTES: usize = ANSWER_UID_AT + 8;
 
-/// What the kernel knows of a socket's owner.
+/// Owner of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SocketOwner {
     pub(super) uid: u32,
-    /// 0 when no process has the socket any more; then the user is told as 0 too, whoever it was.
+    /// 0 when no process holds the socket; then the kernel reports uid 0 as well, whoever owned it.
     pub(super) inode: u32,
 }
 
-/// The owner of the socket that is bound to `local` and connected to `remote`. The kernel answers at once, so this may
-/// be called where nothing may block.
+/// Returns the owner of the socket bound to `local` and connected to `remote`. The kernel replies immediately, so this
+/// is safe on an async worker thread.
 pub(super) fn owner(local: SocketAddr, remote: SocketAddr) -> io::Result<SocketOwner> {
     let request = request(local, remote);
     let (answer, length) = ask(&request)?;
     read(&answer[..length], &request).ok_or(Errno::NOENT)
 }
 
-/// The owner of the socket that would take a connection to `local`; `NOENT` when nobody listens there.
+/// Returns the owner of the socket that listens on `local`; `NOENT` if there is none.
 pub(super) fn listener(local: SocketAddr) -> io::Result<SocketOwner> {
     let nowhere = match local.ip() {
         IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
@@ -62,7 +62,7 @@ pub(super) fn listener(local: SocketAddr) -> io::Result<SocketOwner> {
 fn ask(request: &[u8; REQUEST_BYTES]) -> io::Result<([u8; 1_024], usize)> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(SOCK_DIAG))?;
-    // Connected to the kernel, the socket takes nothing from anybody else.
+    // A socket connected to the kernel receives from no other sender.
     rustix::net::connect(&socket, &SocketAddrNetlink::new(0, 0))?;
     rustix::net::send(&socket, request, SendFlags::empty())?;
     let mut answer = [0; 1_024];
@@ -75,7 +75,7 @@ fn request(local: SocketAddr, remote: SocketAddr) -> [u8; REQUEST_BYTES] {
     bytes.extend((REQUEST_BYTES as u32).to_ne_bytes());
     bytes.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
     bytes.extend(NLM_F_REQUEST.to_ne_bytes());
-    // Sequence and sender; this socket asks once.
+    // Sequence number and port id; this socket sends one request.
     bytes.extend([0; 8]);
     let (family, local_ip) = address(local.ip());
     bytes.extend([family, IPPROTO_TCP, 0, 0]);
@@ -102,8 +102,8 @@ fn address(ip: IpAddr) -> (u8, [u8; 16]) {
     }
 }
 
-/// Reads the answer. The kernel falls back to a listening socket when the asked one is gone: only the very ports and
-/// addresses count.
+/// Parses the reply. The kernel falls back to a listening socket when the requested one is gone, so ports and addresses
+/// must match exactly.
 fn read(answer: &[u8], request: &[u8; REQUEST_BYTES]) -> Option<SocketOwner> {
     let kind = u16::from_ne_bytes(*answer.get(4..)?.first_chunk()?);
     let is_whole = kind == SOCK_DIAG_BY_FAMILY && answer.len() >= ANSWER_BYTES;
@@ -115,7 +115,7 @@ fn read(answer: &[u8], request: &[u8; REQUEST_BYTES]) -> Option<SocketOwner> {
     read_owner(answer)
 }
 
-/// The same of a listener: it may be bound to all addresses, so only its port is compared.
+/// Parses the reply about a listener. It may be bound to all addresses, so only the port is compared.
 fn read_listener(answer: &[u8], request: &[u8; REQUEST_BYTES]) -> io::Result<SocketOwner> {
     let number =
         |at: usize| answer.get(at..).and_then(|bytes| bytes.first_chunk()).map(|bytes| i32::from_ne_bytes(*bytes));
@@ -150,7 +150,7 @@ mod tests {
         (client, listener.accept().expect("the client").0)
     }
 
-    /// The owner of the socket at the other end.
+    /// Returns the owner of the socket at the other end.
     fn other_end(stream: &TcpStream) -> io::Result<SocketOwner> {
         owner(stream.peer_addr().expect("a peer"), stream.local_addr().expect("an address"))
     }

@@ -1,4 +1,4 @@
-//! A note in the state folder that says where the server is.
+//! File in the state folder with the address of the running server.
 
 use std::fs;
 use std::io::Write as _;
@@ -9,28 +9,28 @@ use tempfile::NamedTempFile;
 
 use crate::error::{Error, Result};
 
-/// The note's name in the state folder.
+/// File name in the state folder.
 const NOTE: &str = "server.json";
 
-/// What the note says.
+/// Content of the file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Note {
     port: u16,
     pid: u32,
     version: String,
-    /// Where it is a bridge besides.
+    /// Port of the bridge, if the server has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     bridge_port: Option<u16>,
 }
 
-/// The note of a running server; it is taken away when dropped.
+/// The file of a running server, removed on drop.
 #[derive(Debug)]
 pub(super) struct Announcement {
     path: PathBuf,
 }
 
 impl Announcement {
-    /// Writes the note; a reader sees the old one or the new one, never half of one.
+    /// Writes the file atomically.
     pub(super) fn write(folder: &Path, port: u16, bridge_port: Option<u16>, version: &str) -> Result<Self> {
         let path = folder.join(NOTE);
         let note = Note { port, pid: std::process::id(), version: version.to_owned(), bridge_port };
@@ -45,10 +45,10 @@ impl Announcement {
 
 impl Drop for Announcement {
     fn drop(&mut self) {
-        // Another server may have taken the folder over; then the note is not ours.
+        // Another server may have taken over the folder; then the file is not ours.
         let note = fs::read(&self.path).ok().and_then(|bytes| serde_json::from_slice::<Note>(&bytes).ok());
         if note.is_some_and(|note| note.pid == std::process::id()) {
-            // A note that stays is old news: its process is gone.
+            // A leftover file is harmless: its process is gone.
             let _ = fs::remove_file(&self.path);
         }
     }

@@ -1,6 +1,6 @@
-//! The routes of the record, in the shapes that the gateway's panel knows. Faults in a request are 4xx with `detail`.
+//! Routes of the traffic log, in the shapes of the gateway's panel. Invalid requests get 4xx with `detail`.
 //!
-//! Reading is done where it may block, and always sees what happened before the question.
+//! Queries run on blocking threads and always include everything that happened before the request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Map, Value, json};
 
-use super::body::json_bytes;
+use super::body::{JsonResult, Refusal, json_bytes};
 use super::mcp::AGENT_HEADER;
 use super::mcp::name_in;
 use super::query::{echo, echo_word, query_value};
@@ -22,12 +22,12 @@ use crate::tools::Tools;
 use crate::traffic::query::{Filter, MAX_PAGE, SessionSummary, Stats, breakdown};
 use crate::traffic::{Draft, Event, SizedText, Store, new_id};
 
-/// Events of a page where nobody says how many.
+/// Default page size.
 const PAGE: u64 = 50;
-/// Events that the routes with a smaller bound may be asked for.
+/// Maximum page size of the routes with a smaller limit.
 const SMALL_PAGE: u64 = 200;
 
-/// Fields of an event that we know; others are kept as they are.
+/// Event fields with a column; others are stored as extra fields.
 const KNOWN: [&str; 22] = [
     "action",
     "session_id",
@@ -53,19 +53,16 @@ const KNOWN: [&str; 22] = [
     "exit_code",
 ];
 
-/// What the routes need.
+/// State of the routes.
 #[derive(Clone)]
-pub(super) struct Traffic {
+pub(super) struct TrafficRoutes {
     pub(super) tools: Tools,
     pub(super) listeners: Arc<Listeners>,
 }
 
-/// A refusal with a status: `detail` says why.
-type Refusal = (StatusCode, Json<Value>);
-type Answer = Result<Json<Value>, Refusal>;
 type IdInPath = Result<Path<String>, PathRejection>;
 
-/// All routes of this file, and the WebSocket beside them.
+/// Routes of this module, and the WebSocket.
 pub(super) fn routes(tools: &Tools) -> Router {
     Router::new()
         .route("/v1/pty-traffic/emit", post(emit))
@@ -78,22 +75,22 @@ pub(super) fn routes(tools: &Tools) -> Router {
         .route("/v1/pty-traffic/health", get(health))
         .route("/v1/pty-traffic/storage/cleanup", post(clean_up))
         .route("/ws/pty-traffic", get(traffic_ws::listen))
-        .with_state(Traffic { tools: tools.clone(), listeners: Arc::default() })
+        .with_state(TrafficRoutes { tools: tools.clone(), listeners: Arc::default() })
 }
 
 fn refuse(status: StatusCode, why: &str) -> Refusal {
     (status, Json(json!({ "detail": why })))
 }
 
-/// A value in the query that cannot be meant.
+/// Rejects an invalid query value.
 fn unprocessable(name: &str, problem: &str, input: &str) -> Refusal {
     let input = echo_word(input);
     let fault = json!({ "type": "value_error", "loc": ["query", name], "msg": problem, "input": input });
     (StatusCode::UNPROCESSABLE_ENTITY, Json(json!({ "detail": [fault] })))
 }
 
-impl Traffic {
-    /// Asks the record, where that may block.
+impl TrafficRoutes {
+    /// Runs a query on a blocking thread.
     async fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Store) -> Result<T, String> + Send + 'static,
@@ -107,7 +104,7 @@ impl Traffic {
     }
 }
 
-/// A number of the query within bounds.
+/// Reads a number within a range from the query.
 fn number(uri: &Uri, name: &str, default: u64, least: u64, most: u64) -> Result<u64, Refusal> {
     let Some(text) = query_value(uri, name) else { return Ok(default) };
     match text.trim().parse() {
@@ -125,7 +122,7 @@ fn flag(uri: &Uri, name: &str) -> Result<bool, Refusal> {
     }
 }
 
-/// A moment of the query. One that nobody understands is the sender's fault.
+/// Reads a time from the query; an unreadable one is the client's error.
 fn moment(uri: &Uri, name: &str) -> Result<Option<i64>, Refusal> {
     let Some(text) = query_value(uri, name).filter(|text| !text.is_empty()) else { return Ok(None) };
     let problem = || format!("{name} must be an ISO-8601 moment such as 2026-01-31T12:00:00Z");
@@ -150,7 +147,7 @@ fn rows(events: &[Event]) -> Vec<Value> {
     events.iter().map(Event::row).collect()
 }
 
-async fn events(State(traffic): State<Traffic>, uri: Uri) -> Answer {
+async fn events(State(traffic): State<TrafficRoutes>, uri: Uri) -> JsonResult {
     let filter = filter(&uri)?;
     let limit = number(&uri, "limit", PAGE, 1, MAX_PAGE)?;
     let offset = number(&uri, "offset", 0, 0, i64::MAX as u64)?;
@@ -169,7 +166,7 @@ fn in_path(id: IdInPath) -> Result<String, Refusal> {
     id.map(|Path(id)| id).map_err(|_| refuse(StatusCode::BAD_REQUEST, "the id in the path cannot be read"))
 }
 
-async fn event(State(traffic): State<Traffic>, id: IdInPath) -> Answer {
+async fn event(State(traffic): State<TrafficRoutes>, id: IdInPath) -> JsonResult {
     let id = in_path(id)?;
     let (wanted, redactor) = (id.clone(), Arc::clone(traffic.tools.redactor()));
     let found = traffic.ask(move |store| store.event(&wanted)).await?;
@@ -203,13 +200,13 @@ fn iso(millis: i64) -> String {
     iso_time_millis(std::time::UNIX_EPOCH + Duration::from_millis(millis.max(0) as u64))
 }
 
-async fn sessions(State(traffic): State<Traffic>) -> Answer {
+async fn sessions(State(traffic): State<TrafficRoutes>) -> JsonResult {
     let summaries = traffic.ask(|store| store.sessions(None)).await?;
     let shown: Vec<_> = summaries.iter().map(summary_fields).collect();
     Ok(Json(json!({ "count": shown.len(), "sessions": shown })))
 }
 
-async fn session(State(traffic): State<Traffic>, uri: Uri, id: IdInPath) -> Answer {
+async fn session(State(traffic): State<TrafficRoutes>, uri: Uri, id: IdInPath) -> JsonResult {
     let id = in_path(id)?;
     let limit = number(&uri, "recent_limit", PAGE, 1, SMALL_PAGE)?;
     let (wanted, redactor) = (id.clone(), Arc::clone(traffic.tools.redactor()));
@@ -246,24 +243,24 @@ fn stats_fields(store: &Store, stats: &Stats) -> Map<String, Value> {
     fields.as_object().cloned().unwrap_or_default()
 }
 
-/// Where the record is, for people.
+/// Returns the location of the database, for display.
 fn db_path(store: &Store) -> String {
     store.path().map_or_else(|| ":memory:".to_owned(), |path| path.display().to_string())
 }
 
-async fn stats(State(traffic): State<Traffic>) -> Answer {
+async fn stats(State(traffic): State<TrafficRoutes>) -> JsonResult {
     let fields = traffic.ask(|store| Ok(stats_fields(store, &store.stats()?))).await?;
     Ok(Json(Value::Object(fields)))
 }
 
-async fn blocked(State(traffic): State<Traffic>, uri: Uri) -> Answer {
+async fn blocked(State(traffic): State<TrafficRoutes>, uri: Uri) -> JsonResult {
     let limit = number(&uri, "limit", PAGE, 1, SMALL_PAGE)?;
     let filter = Filter { blocked_only: true, ..Filter::default() };
     let page = traffic.ask(move |store| store.events(&filter, limit, 0)).await?;
     Ok(Json(json!({ "count": page.events.len(), "events": rows(&page.events) })))
 }
 
-async fn health(State(traffic): State<Traffic>) -> Json<Value> {
+async fn health(State(traffic): State<TrafficRoutes>) -> Json<Value> {
     let storage = traffic.ask(|store| {
         let stats = store.stats()?;
         Ok(json!({
@@ -291,7 +288,7 @@ async fn health(State(traffic): State<Traffic>) -> Json<Value> {
     }))
 }
 
-async fn clean_up(State(traffic): State<Traffic>) -> Answer {
+async fn clean_up(State(traffic): State<TrafficRoutes>) -> JsonResult {
     let mut fields = traffic
         .ask(|store| {
             store.clean_up()?;
@@ -303,8 +300,8 @@ async fn clean_up(State(traffic): State<Traffic>) -> Answer {
     Ok(Json(Value::Object(fields)))
 }
 
-/// Takes an event of somebody else: of another server, or of other tools.
-async fn emit(State(traffic): State<Traffic>, request: Request) -> Answer {
+/// Stores an event of another server or tool.
+async fn emit(State(traffic): State<TrafficRoutes>, request: Request) -> JsonResult {
     let agent = name_in(request.headers(), AGENT_HEADER);
     let bytes = json_bytes(request).await?;
     let body: Map<String, Value> = serde_json::from_slice(&bytes).map_err(|_| {
@@ -323,7 +320,7 @@ async fn emit(State(traffic): State<Traffic>, request: Request) -> Answer {
     }
 }
 
-/// An event in the words of its sender.
+/// Reads an event in its sender's notation.
 fn event_from(body: &Map<String, Value>) -> Result<Event, String> {
     let text = |name: &str| match body.get(name) {
         None | Some(Value::Null) => Ok(None),
@@ -342,7 +339,7 @@ fn event_from(body: &Map<String, Value>) -> Result<Event, String> {
     let required = |name: &str| text(name)?.filter(|text| !text.is_empty()).ok_or(format!("{name} is required"));
     let sized = |name: &str, size: &str| -> Result<Option<SizedText>, String> {
         let size = count(size)?;
-        // Whoever has cut it already tells how long it was.
+        // A sender that truncated the text reports its full size.
         Ok(text(name)?.map(SizedText::new).map(|text| SizedText { size: text.size.max(size.unwrap_or(0)), ..text }))
     };
     let mut event = Event::new(required("action")?, required("session_id")?);
@@ -374,7 +371,7 @@ fn event_from(body: &Map<String, Value>) -> Result<Event, String> {
     Ok(event)
 }
 
-/// What a caller of a route says it is.
+/// Returns the caller that a request claims to be.
 pub(super) fn caller(headers: &HeaderMap) -> crate::tools::Caller {
     crate::tools::Caller { agent: name_in(headers, AGENT_HEADER), ..Default::default() }
 }

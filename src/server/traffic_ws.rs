@@ -1,4 +1,4 @@
-//! Events as they happen, over a WebSocket. A listener that does not read is let go; it never holds up anybody else.
+//! WebSocket with live events. A listener that does not read is disconnected; it never delays others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,51 +14,51 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
 use super::body::refusal;
 use super::query::echo_word;
-use super::traffic_http::Traffic;
+use super::traffic_http::TrafficRoutes;
 use crate::model::iso_time_millis;
 use crate::traffic::Event;
 use crate::traffic::query::SubscriptionFilter;
 
-/// Listeners at the same time.
+/// Maximum number of concurrent listeners.
 const MAX_LISTENERS: usize = 64;
-/// Bytes of a message that a listener may send.
+/// Maximum size of a listener's message, in bytes.
 const MAX_MESSAGE: usize = 64 << 10;
-/// Names in one list of a filter.
+/// Maximum number of names in one list of a filter.
 const MAX_NAMES: usize = 200;
-/// How often a listener is asked whether it is there.
-const PING_EVERY: Duration = Duration::from_secs(30);
-/// How long it may say nothing.
-const PONG_PATIENCE: Duration = Duration::from_secs(60);
-/// How long it may take to read a message.
-const SEND_PATIENCE: Duration = Duration::from_secs(5);
+/// Interval of keep-alive pings.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+/// Disconnects a listener after this time without a message.
+const PONG_TIMEOUT: Duration = Duration::from_secs(60);
+/// Timeout for sending one message.
+const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many listen.
+/// Number of listeners.
 #[derive(Debug, Default)]
 pub(super) struct Listeners(AtomicUsize);
 
-/// One place among them, given back when dropped.
-struct Place(Arc<Listeners>);
+/// Permit of one listener, released on drop.
+struct ListenerPermit(Arc<Listeners>);
 
 impl Listeners {
     pub(super) fn count(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn take(self: &Arc<Self>) -> Option<Place> {
+    fn take(self: &Arc<Self>) -> Option<ListenerPermit> {
         let one_more = |count| (count < MAX_LISTENERS).then_some(count + 1);
         let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
-        taken.is_ok().then(|| Place(Arc::clone(self)))
+        taken.is_ok().then(|| ListenerPermit(Arc::clone(self)))
     }
 }
 
-impl Drop for Place {
+impl Drop for ListenerPermit {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// Takes a listener. Who may ask was checked before, as for every route.
-pub(super) async fn listen(State(traffic): State<Traffic>, upgrade: WebSocketUpgrade) -> Response {
+/// Accepts a listener. Access was checked before, as for every route.
+pub(super) async fn listen(State(traffic): State<TrafficRoutes>, upgrade: WebSocketUpgrade) -> Response {
     let Some(place) = traffic.listeners.take() else {
         return refusal(StatusCode::SERVICE_UNAVAILABLE, "there are too many listeners").into_response();
     };
@@ -72,14 +72,14 @@ pub(super) async fn listen(State(traffic): State<Traffic>, upgrade: WebSocketUpg
 /// One listener.
 struct Listener {
     socket: WebSocket,
-    wanted: SubscriptionFilter,
+    parse_filter: SubscriptionFilter,
     is_paused: bool,
-    /// Events that it would have got while it paused.
+    /// Number of matching events while paused.
     missed: u64,
 }
 
-/// The connection is over.
-struct Gone;
+/// The connection has ended.
+struct Disconnected;
 
 fn now() -> String {
     iso_time_millis(SystemTime::now())
@@ -87,20 +87,20 @@ fn now() -> String {
 
 impl Listener {
     fn new(socket: WebSocket) -> Self {
-        Self { socket, wanted: SubscriptionFilter::default(), is_paused: false, missed: 0 }
+        Self { socket, parse_filter: SubscriptionFilter::default(), is_paused: false, missed: 0 }
     }
 
-    async fn serve(mut self, traffic: &Traffic) {
+    async fn serve(mut self, traffic: &TrafficRoutes) {
         let emitter = traffic.tools.traffic();
         let (mut events, mut over) = (emitter.subscribe(), emitter.closed());
-        let mut pings = interval_at(Instant::now() + PING_EVERY, PING_EVERY);
+        let mut pings = interval_at(Instant::now() + PING_INTERVAL, PING_INTERVAL);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut heard = Instant::now();
         let hello = json!({
             "type": "connected", "timestamp": now(), "message": "PTY traffic WebSocket connected",
-            "ping_interval": PING_EVERY.as_secs(), "pong_timeout": PONG_PATIENCE.as_secs(),
+            "ping_interval": PING_INTERVAL.as_secs(), "pong_timeout": PONG_TIMEOUT.as_secs(),
         });
-        let mut state = self.say(hello).await;
+        let mut state = self.send(hello).await;
         while state.is_ok() && !*over.borrow_and_update() {
             state = tokio::select! {
                 message = self.socket.recv() => {
@@ -108,51 +108,51 @@ impl Listener {
                     self.on_message(message).await
                 }
                 event = events.recv() => self.on_event(event).await,
-                _ = pings.tick() => match heard.elapsed() > PONG_PATIENCE {
-                    true => Err(Gone),
-                    false => self.say(json!({ "type": "ping", "timestamp": now() })).await,
+                _ = pings.tick() => match heard.elapsed() > PONG_TIMEOUT {
+                    true => Err(Disconnected),
+                    false => self.send(json!({ "type": "ping", "timestamp": now() })).await,
                 },
                 _ = over.changed() => Ok(()),
             };
         }
         let code = if state.is_ok() { close_code::AWAY } else { close_code::POLICY };
         let farewell = Message::Close(Some(CloseFrame { code, reason: "".into() }));
-        // It may be gone already.
-        let _ = timeout(SEND_PATIENCE, self.socket.send(farewell)).await;
+        // The listener may have disconnected.
+        let _ = timeout(SEND_TIMEOUT, self.socket.send(farewell)).await;
     }
 
-    async fn say(&mut self, message: Value) -> Result<(), Gone> {
-        let sent = timeout(SEND_PATIENCE, self.socket.send(Message::Text(message.to_string().into()))).await;
-        sent.map_err(|_| Gone)?.map_err(|_| Gone)
+    async fn send(&mut self, message: Value) -> Result<(), Disconnected> {
+        let sent = timeout(SEND_TIMEOUT, self.socket.send(Message::Text(message.to_string().into()))).await;
+        sent.map_err(|_| Disconnected)?.map_err(|_| Disconnected)
     }
 
-    async fn on_event(&mut self, event: Result<Arc<Event>, RecvError>) -> Result<(), Gone> {
+    async fn on_event(&mut self, event: Result<Arc<Event>, RecvError>) -> Result<(), Disconnected> {
         match event {
-            Ok(event) if !self.wanted.matches(&event) => Ok(()),
+            Ok(event) if !self.parse_filter.matches(&event) => Ok(()),
             Ok(_) if self.is_paused => {
                 self.missed += 1;
                 Ok(())
             }
-            Ok(event) => self.say(json!({ "type": "pty_event", "event": event.row() })).await,
+            Ok(event) => self.send(json!({ "type": "pty_event", "event": event.row() })).await,
             Err(RecvError::Lagged(missed)) if self.is_paused => {
                 self.missed += missed;
                 Ok(())
             }
-            Err(RecvError::Lagged(missed)) => self.say(json!({ "type": "lagged", "missed": missed })).await,
-            Err(RecvError::Closed) => Err(Gone),
+            Err(RecvError::Lagged(missed)) => self.send(json!({ "type": "lagged", "missed": missed })).await,
+            Err(RecvError::Closed) => Err(Disconnected),
         }
     }
 
-    async fn on_message(&mut self, message: Option<Result<Message, axum::Error>>) -> Result<(), Gone> {
+    async fn on_message(&mut self, message: Option<Result<Message, axum::Error>>) -> Result<(), Disconnected> {
         let text = match message {
-            None | Some(Err(_) | Ok(Message::Close(_))) => return Err(Gone),
-            // The library answers pings of the protocol by itself.
+            None | Some(Err(_) | Ok(Message::Close(_))) => return Err(Disconnected),
+            // The library answers protocol pings.
             Some(Ok(Message::Ping(_) | Message::Pong(_))) => return Ok(()),
-            Some(Ok(Message::Binary(_))) => return self.complain("Invalid JSON format").await,
+            Some(Ok(Message::Binary(_))) => return self.send_error("Invalid JSON format").await,
             Some(Ok(Message::Text(text))) => text,
         };
         let Ok(message) = serde_json::from_str::<Map<String, Value>>(&text) else {
-            return self.complain("Invalid JSON format").await;
+            return self.send_error("Invalid JSON format").await;
         };
         let kind = message.get("type").and_then(Value::as_str).unwrap_or_default();
         let answer = match kind {
@@ -160,14 +160,14 @@ impl Listener {
             "pong" => return Ok(()),
             "subscribe" => {
                 let filters = message.get("filters").cloned().unwrap_or_else(|| json!({}));
-                match wanted(&filters) {
-                    Ok(wanted) => self.wanted = wanted,
-                    Err(problem) => return self.complain(&problem).await,
+                match parse_filter(&filters) {
+                    Ok(parse_filter) => self.parse_filter = parse_filter,
+                    Err(problem) => return self.send_error(&problem).await,
                 }
                 json!({ "type": "subscribed", "filters": filters, "message": "Subscription filters applied" })
             }
             "unsubscribe" => {
-                self.wanted = SubscriptionFilter::default();
+                self.parse_filter = SubscriptionFilter::default();
                 json!({ "type": "unsubscribed", "message": "Subscription filters removed" })
             }
             "pause" => {
@@ -181,19 +181,19 @@ impl Listener {
             }
             other => {
                 let other = echo_word(other);
-                return self.complain(&format!("Unknown message type: {other}")).await;
+                return self.send_error(&format!("Unknown message type: {other}")).await;
             }
         };
-        self.say(answer).await
+        self.send(answer).await
     }
 
-    async fn complain(&mut self, problem: &str) -> Result<(), Gone> {
-        self.say(json!({ "type": "error", "message": problem })).await
+    async fn send_error(&mut self, problem: &str) -> Result<(), Disconnected> {
+        self.send(json!({ "type": "error", "message": problem })).await
     }
 }
 
-/// The filters of a subscription.
-fn wanted(filters: &Value) -> Result<SubscriptionFilter, String> {
+/// Parses the filters of a subscription.
+fn parse_filter(filters: &Value) -> Result<SubscriptionFilter, String> {
     let Value::Object(filters) = filters else { return Err("filters must be an object".to_owned()) };
     let names = |name: &str| match filters.get(name) {
         None | Some(Value::Null) => Ok(Vec::new()),
@@ -241,7 +241,7 @@ mod tests {
             (json!({ "actions": [1] }), false),
             (json!({ "blocked_only": "yes" }), false),
         ] {
-            assert_eq!(wanted(&filters).is_ok(), is_right, "{filters}");
+            assert_eq!(parse_filter(&filters).is_ok(), is_right, "{filters}");
         }
     }
 }

@@ -1,9 +1,9 @@
-//! The page for people at `/ui`: its files, which are part of the program, and the door for browsers.
+//! The page for users at `/ui`: its embedded files, and the login of browsers.
 //!
-//! A browser gets in by a link with a code that opens once; it is exchanged for a cookie, and the page is asked for again
-//! without the code, which is then in no history and no referrer. Our own user's browser needs no code: `kpty open` says
-//! that it will come, and the kernel tells whose it is, so that no secret goes through the arguments of a program. Without
-//! a login there is only a page that says how to get one. What the page does goes over the WebSocket in `live`.
+//! A link with a single-use code is exchanged for a cookie, and the page is then requested without the code, so the
+//! code is in no history and no referrer. A browser of the server's own user needs no code: `kpty open` announces it
+//! and the kernel identifies its user, so no secret appears in a program's arguments. Without a login there is only a
+//! page that explains how to get one. The page communicates over the WebSocket in `live`.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,13 +22,13 @@ use super::browser::{Browsers, LINK_LIFE};
 use super::peer::Peer;
 
 const PAGE: &str = include_str!("ui/page.html");
-const DOOR: &str = include_str!("ui/door.html");
-/// Leads on to the page. A browser that came from elsewhere would send no strict cookie after a redirect; from a page of
-/// ours it does.
-const ARRIVED: &str = "<!doctype html><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"0;url=/ui\">\
+const LOGIN_PAGE: &str = include_str!("ui/login.html");
+/// Redirects to the page. After an HTTP redirect from another site, a browser does not send a strict cookie; after this
+/// page it does.
+const REDIRECT_PAGE: &str = "<!doctype html><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"0;url=/ui\">\
     <title>kpty</title>";
 const STYLE: &str = include_str!("ui/page.css");
-/// The scripts of the page, by their names.
+/// Scripts of the page, by name.
 const SCRIPTS: [(&str, &str); 5] = [
     ("app.js", include_str!("ui/app.js")),
     ("draw.js", include_str!("ui/draw.js")),
@@ -37,11 +37,11 @@ const SCRIPTS: [(&str, &str); 5] = [
     ("traffic.js", include_str!("ui/traffic.js")),
 ];
 
-/// Nothing but our own files, our own socket, and no frame around the page.
+/// Only own files and the own WebSocket; no embedding in frames.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
     connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 
-/// The routes of the page.
+/// Routes of the page.
 pub(super) fn routes(browsers: Arc<Browsers>) -> Router {
     Router::new()
         .route("/ui", get(page))
@@ -50,11 +50,11 @@ pub(super) fn routes(browsers: Arc<Browsers>) -> Router {
         .route("/ui/link", post(link))
         .route("/ui/link/spent", post(spent))
         .with_state(browsers)
-        .layer(middleware::from_fn(careful))
+        .layer(middleware::from_fn(add_security_headers))
 }
 
-/// Headers that keep a browser from being too helpful.
-async fn careful(request: Request, next: Next) -> Response {
+/// Adds headers that restrict what the page loads, who frames it, and what browsers cache or reveal.
+async fn add_security_headers(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
@@ -72,38 +72,38 @@ async fn careful(request: Request, next: Next) -> Response {
 
 async fn page(State(browsers): State<Arc<Browsers>>, uri: Uri, request: Request) -> Response {
     let visitor = visitor(&request);
-    // Only who opens the link uses it up, not who asks whether it is there.
+    // A `HEAD` request does not use the link up.
     let query = uri.query().filter(|_| request.method() == Method::GET);
     let code = query.and_then(|query| query.split('&').find_map(|pair| pair.strip_prefix("code=")));
     match code.map(|code| browsers.redeem(code, peer(&request), Instant::now())) {
-        Some(Some(cookie)) => arrived(&request, cookie),
-        // Who is logged in and opens an old link again is where they wanted to be.
+        Some(Some(cookie)) => redirect_with_login(&request, cookie),
+        // A logged-in browser that reopens an old link only needs the page.
         Some(None) if visitor.is_logged_in => (StatusCode::SEE_OTHER, [(header::LOCATION, "/ui")]).into_response(),
-        Some(None) => (StatusCode::UNAUTHORIZED, html(DOOR)).into_response(),
+        Some(None) => (StatusCode::UNAUTHORIZED, html(LOGIN_PAGE)).into_response(),
         None if visitor.is_logged_in => html(PAGE).into_response(),
-        None => (StatusCode::UNAUTHORIZED, html(DOOR)).into_response(),
+        None => (StatusCode::UNAUTHORIZED, html(LOGIN_PAGE)).into_response(),
     }
 }
 
-/// Gives a browser its login and leads it to the page.
-fn arrived(request: &Request, cookie: String) -> Response {
+/// Sets the login cookie and redirects to the page.
+fn redirect_with_login(request: &Request, cookie: String) -> Response {
     let sites = request.headers().get(SEC_FETCH_SITE);
     match sites.is_none_or(|site| site == "none" || site == "same-origin") {
         true => {
             let headers = [(header::SET_COOKIE, cookie), (header::LOCATION, "/ui".to_owned())];
             (StatusCode::SEE_OTHER, headers).into_response()
         }
-        false => ([(header::SET_COOKIE, cookie)], html(ARRIVED)).into_response(),
+        false => ([(header::SET_COOKIE, cookie)], html(REDIRECT_PAGE)).into_response(),
     }
 }
 
-/// Our own user's browser, if it was announced.
+/// Logs in an announced browser of the server's own user.
 async fn open(State(browsers): State<Arc<Browsers>>, request: Request) -> Response {
     let is_person = request.method() == Method::GET;
-    match is_person.then(|| browsers.welcome(peer(&request), Instant::now())).flatten() {
-        Some(cookie) => arrived(&request, cookie),
+    match is_person.then(|| browsers.redeem_announcement(peer(&request), Instant::now())).flatten() {
+        Some(cookie) => redirect_with_login(&request, cookie),
         None if visitor(&request).is_logged_in => (StatusCode::SEE_OTHER, [(header::LOCATION, "/ui")]).into_response(),
-        None => (StatusCode::UNAUTHORIZED, html(DOOR)).into_response(),
+        None => (StatusCode::UNAUTHORIZED, html(LOGIN_PAGE)).into_response(),
     }
 }
 
@@ -121,8 +121,8 @@ fn html(text: &'static str) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], text)
 }
 
-/// A new link, for a program of our own user or one that has the token. With `"browser": true`, a path without a code
-/// where the kernel will tell that the browser is our own user's.
+/// Creates a link, for a program of the server's own user or with the token. With `"browser": true`, returns a path
+/// without a code where the kernel can identify the browser's user.
 async fn link(State(browsers): State<Arc<Browsers>>, request: Request) -> Result<Json<Value>, Refusal> {
     known_only(&request)?;
     let maker = peer(&request);
@@ -137,7 +137,7 @@ async fn link(State(browsers): State<Arc<Browsers>>, request: Request) -> Result
     Ok(Json(json!({ "ok": true, "path": path, "expires_in_s": LINK_LIFE.as_secs() })))
 }
 
-/// Answers when a code has been used or is too old: whoever keeps it in a file takes the file away then.
+/// Replies when a code is used or expired; a caller that keeps it in a file then removes the file.
 async fn spent(State(browsers): State<Arc<Browsers>>, request: Request) -> Result<Json<Value>, Refusal> {
     known_only(&request)?;
     let asked: Value = serde_json::from_slice(&json_bytes(request).await?).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The screens of desktop sessions: a bridge can only be asked, so it is asked, and only while somebody looks.
+//! Screens of desktop sessions: a bridge offers no notifications, so it is polled, and only while a client watches.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::view::{DesktopScreen, Scale};
 use super::wire::WireCursor;
 use crate::tools::Tools;
 
-/// How often a desktop is asked for what it shows.
+/// Polling interval of a desktop.
 fn pause(scale: Scale) -> Duration {
     match scale {
         Scale::Small => Duration::from_secs(3),
@@ -17,7 +17,7 @@ fn pause(scale: Scale) -> Duration {
     }
 }
 
-/// Asks again and again, and says when something is new. Ends only from outside.
+/// Polls the screen and signals changes. Runs until it is aborted.
 pub(super) async fn follow(
     tools: Tools,
     id: String,

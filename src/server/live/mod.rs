@@ -1,9 +1,9 @@
-//! Live screens for people: one WebSocket for all that a page or an attached terminal shows.
+//! Live screens: one WebSocket for everything that a page or an attached terminal shows.
 //!
-//! A client says which sessions it shows and gets their screens, then the rows that change: at most 30 messages a
-//! second, whatever the sessions do. Nothing is queued for a client but the fact that a session moved: whoever draws
-//! slowly gets fewer, newer frames, and no session ever waits for a client. What clients type goes through the tools
-//! like everything else. Text of desktops has to be asked for, so it is, while somebody looks.
+//! A client names the sessions it shows and receives their screens, then changed rows, in at most 30 messages per
+//! second regardless of the sessions' output. The only state queued per client is that a session changed: a slow client
+//! gets fewer, newer frames, and no session waits for a client. Input of clients goes through the tools. Desktop
+//! screens are polled while a client watches.
 
 mod connection;
 mod desktop;
@@ -25,21 +25,21 @@ use super::access::Visitor;
 use super::body::refusal;
 use crate::tools::Tools;
 
-/// Where the socket is.
+/// Path of the socket.
 pub(crate) const PATH: &str = "/ws/live";
-/// Clients at the same time.
+/// Maximum number of concurrent clients.
 const MAX_CLIENTS: usize = 64;
-/// The longest message of a client: the longest thing anybody sends is a paste.
+/// Maximum size of a client's message; the longest one is a paste.
 const MAX_MESSAGE_BYTES: usize = 1 << 20;
 
-/// What all clients share.
+/// State shared by all clients.
 #[derive(Clone)]
 pub(super) struct Live {
     tools: Tools,
     places: Arc<Semaphore>,
 }
 
-/// The route of live screens.
+/// Route of live screens.
 pub(super) fn routes(tools: &Tools) -> Router {
     let live = Live { tools: tools.clone(), places: Arc::new(Semaphore::new(MAX_CLIENTS)) };
     Router::new().route(PATH, get(open).with_state(live))
@@ -59,7 +59,7 @@ async fn open(
         return refusal(StatusCode::FORBIDDEN, why).into_response();
     }
     let Ok(place) = Arc::clone(&live.places).try_acquire_owned() else {
-        let why = "too many clients look at the same time; close a page";
+        let why = "too many clients are connected; close a page";
         return refusal(StatusCode::SERVICE_UNAVAILABLE, why).into_response();
     };
     let name = if request.uri().query() == Some("as=attach") { "attach" } else { "web" };

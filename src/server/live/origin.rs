@@ -1,15 +1,15 @@
-//! Whose page may open the WebSocket. Browsers open one to any server that a page names, and send cookies along, so this
-//! is asked more strictly than for other requests: a page must come from this very server and be logged in.
+//! Origin check of the WebSocket. Browsers open one to any server that a page names, with cookies, so the check is
+//! stricter than for other requests: a page must come from this server and be logged in.
 
 use axum::http::{HeaderMap, header};
 
 use super::super::access::Visitor;
 
-/// Why it may not be opened, if so.
+/// Returns why the socket is refused, if it is.
 pub(super) fn objection(headers: &HeaderMap, visitor: Visitor) -> Option<&'static str> {
     let mut origins = headers.get_all(header::ORIGIN).iter();
     match (origins.next(), origins.next()) {
-        // Programs send none; they were let in as our own user or by the token.
+        // Programs send no origin; the own user or the token authorized them.
         (None, _) if visitor.is_known || visitor.is_logged_in => None,
         (Some(origin), None) if !is_own(headers, origin.as_bytes()) => Some("this page is of another origin"),
         (Some(_), None) if visitor.is_logged_in => None,
@@ -18,7 +18,7 @@ pub(super) fn objection(headers: &HeaderMap, visitor: Visitor) -> Option<&'stati
     }
 }
 
-/// The page comes from where the request goes to.
+/// Returns whether the page comes from the host that the request addresses.
 fn is_own(headers: &HeaderMap, origin: &[u8]) -> bool {
     let host = headers.get(header::HOST).map(|host| host.as_bytes());
     let names = [&b"http://"[..], b"https://"];

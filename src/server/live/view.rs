@@ -1,7 +1,6 @@
-//! One session as one client sees it: where its screen comes from, what was sent of it, what has to be sent next.
+//! One session as one client sees it: the source of its screen, what was sent, and what to send next.
 //!
-//! Of what was sent only a number per row is kept. Whatever happened in between is skipped: a frame is always made of
-//! the screen as it is now.
+//! Only a hash per sent row is kept. Intermediate states are skipped: a frame is always made from the current screen.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher as _;
@@ -11,23 +10,23 @@ use super::wire::{self, Exit, Frame, Run, WireCursor};
 use crate::model::ExitInfo;
 use crate::terminal::local::{MaskedScreen, Session};
 
-/// How large a client shows a session.
+/// Size at which a client shows a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scale {
     Small,
     Large,
 }
 
-/// Where the screen of a session comes from.
+/// Source of a session's screen.
 #[derive(Clone)]
 pub(super) enum Origin {
-    /// Cells of our own engine.
+    /// Cells of the local emulator.
     Local(Session),
-    /// Text that was read from a desktop; the newest.
+    /// Text read from a desktop, the latest.
     Desktop(Arc<Mutex<DesktopScreen>>),
 }
 
-/// What a desktop showed when it was last asked.
+/// Screen of a desktop session when it was last polled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct DesktopScreen {
     pub(super) cols: u16,
@@ -46,7 +45,7 @@ pub(super) struct Sent {
 }
 
 impl Origin {
-    /// What has to be sent so that the client shows the screen as it is now; nothing when it does already.
+    /// Returns the frame that updates the client to the current screen; `None` if it is up to date.
     pub(super) fn frame(&self, id: &str, scale: Scale, sent: &mut Sent) -> Option<Frame> {
         let (mut frame, rows) = match self {
             Self::Local(session) => {

@@ -1,24 +1,24 @@
-//! What goes over the WebSocket of people's screens: each message is one JSON object with its kind in `t`.
+//! Messages of the live-screen WebSocket: each is one JSON object with its kind in `t`.
 //!
-//! The page and `kpty attach` speak it; it is not a promise to anybody else. A screen comes whole first, then as the
-//! rows that changed. A row is a list of runs: text, colour, background, attributes.
+//! Only the page and `kpty attach` use it; the format is not a stable interface. A screen is sent completely first,
+//! then as changed rows. A row is a list of runs: text, colour, background, attributes.
 
 use kpty_emulator::{Attributes, Cell, Color, Cursor, CursorShape, Modes, Mouse, Row, Width};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The bit of a run whose one character takes two columns; the lower ones are [`Attributes`].
+/// Attribute bit of a run with one character of two columns; the lower bits are [`Attributes`].
 pub(crate) const WIDE: u16 = 1 << 15;
-/// The terminal's own colour.
+/// The terminal's default colour.
 pub(crate) const DEFAULT_COLOR: i64 = -1;
-/// Added to red, green and blue, so that they are no palette index.
+/// Added to RGB values to distinguish them from palette indexes.
 pub(crate) const RGB: i64 = 1 << 24;
 
-/// What a client says.
+/// A message of a client.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "t", rename_all = "lowercase")]
 pub(crate) enum Request {
-    /// The sessions it shows small, and the one it shows large.
+    /// The sessions shown small, and the one shown large.
     Watch {
         #[serde(default)]
         small: Vec<String>,
@@ -27,50 +27,50 @@ pub(crate) enum Request {
     },
     /// The frames of this number have been drawn.
     Ack { s: u64 },
-    /// An action, as everywhere.
+    /// Calls an action.
     Call { n: u64, args: Map<String, Value> },
-    /// Rows above the screen.
+    /// Requests rows above the screen.
     History { n: u64, id: String, from: u64, until: u64 },
-    /// It wants to hear what is recorded from now on.
+    /// Subscribes to the traffic log.
     Traffic,
 }
 
-/// Some screens, or what changed on them.
+/// Screens or their changes.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Frames {
     pub(crate) t: String,
-    /// The number to acknowledge.
+    /// Sequence number to acknowledge.
     pub(crate) s: u64,
     pub(crate) frames: Vec<Frame>,
 }
 
-/// One screen, or what changed on it.
+/// One screen or its changes.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Frame {
     pub(crate) id: String,
     pub(crate) cols: u16,
     pub(crate) rows: u16,
-    /// All rows are in it; else the others stay as they are.
+    /// Contains all rows; otherwise rows not in it are unchanged.
     pub(crate) full: bool,
     pub(crate) cursor: WireCursor,
-    /// The alternate screen is shown.
+    /// The alternate screen is active.
     pub(crate) alt: bool,
     pub(crate) title: Option<String>,
-    /// The number of the line of each row, only for the large screen.
+    /// Line number of each row, only for the large screen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) lines: Vec<u64>,
-    /// The oldest line that is kept.
+    /// Oldest line still in the history.
     pub(crate) oldest: u64,
     /// 0 no mouse, 1 clicks, 2 drags, 3 all motion.
     pub(crate) mouse: u8,
-    /// Pasted text is wrapped in markers.
+    /// Bracketed paste is enabled.
     pub(crate) paste: bool,
-    /// Rows with their runs.
+    /// Changed rows with their runs.
     pub(crate) changed: Vec<(u16, Vec<Run>)>,
     /// How the program ended, if it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) exit: Option<Exit>,
-    /// Why there is nothing to see.
+    /// Why there is no screen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) problem: Option<String>,
 }
@@ -93,7 +93,7 @@ pub(crate) struct WireCursor {
     pub(crate) blinking: bool,
 }
 
-/// Text that looks alike: text, colour, background, attributes and [`WIDE`].
+/// Text with uniform style: text, colour, background, attributes and [`WIDE`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Run(pub(crate) String, pub(crate) i64, pub(crate) i64, pub(crate) u16);
 
@@ -108,7 +108,7 @@ impl From<Cursor> for WireCursor {
     }
 }
 
-/// The mouse as a number.
+/// Encodes the mouse mode.
 pub(crate) fn mouse(modes: &Modes) -> u8 {
     match modes.mouse {
         Mouse::Off => 0,
@@ -126,7 +126,7 @@ fn color(color: Color) -> i64 {
     }
 }
 
-/// The runs of a row. Blanks at its end that look like nothing are left out.
+/// Encodes the runs of a row, without trailing invisible blanks.
 pub(crate) fn runs(row: &Row) -> Vec<Run> {
     let is_nothing = |cell: &Cell| {
         let shows = Attributes::INVERSE | Attributes::UNDERLINE | Attributes::STRIKEOUT;
@@ -139,7 +139,7 @@ pub(crate) fn runs(row: &Row) -> Vec<Run> {
     for cell in row.cells[..length].iter() {
         let (fg, bg, bits) = (color(cell.style.fg), color(cell.style.bg), cell.style.attributes.bits());
         match cell.width {
-            // The second half of a wide character; but the gap before one that did not fit is a column too.
+            // The second half of a wide character; the gap before one that did not fit counts as a column, too.
             Width::Spacer if runs.last().is_some_and(|run| run.3 & WIDE != 0 && !last_is_open) => {
                 last_is_open = true;
                 continue;

@@ -1,5 +1,5 @@
-//! JSON text of answers. A screen passes through here twice: as the answer of an action, and as a text inside of a
-//! message, where every quote of it is escaped again. The strings are what that costs, so they are escaped by the vector.
+//! JSON serialization of replies. A screen is serialized twice: in the action's reply, and as a string inside a
+//! message, where its quotes are escaped again. Escaping dominates the cost, so it uses SIMD.
 
 use std::io::Write as _;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::model::digits;
 use crate::tools::{Field, Screen, lines_of};
 
-/// Adds a value.
+/// Appends a value.
 pub(super) fn push(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Null => out.extend_from_slice(b"null"),
@@ -25,7 +25,7 @@ pub(super) fn push(value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-/// Adds an object: fields, and those of a screen.
+/// Appends an object: fields, and those of a screen.
 pub(super) fn push_fields(fields: &Map<String, Value>, screen: Option<&Screen>, out: &mut Vec<u8>) {
     out.push(b'{');
     let first = out.len();
@@ -71,12 +71,12 @@ fn push_number(number: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(digits(number, 1, &mut [0; 20]));
 }
 
-/// Adds a text, quoted.
+/// Appends a quoted string.
 pub(super) fn push_text(text: &str, out: &mut Vec<u8>) {
     json_escape_simd::escape_into(text, out);
 }
 
-/// Adds things between two brackets.
+/// Appends items between two brackets.
 pub(super) fn push_all<T>(
     open: u8,
     things: impl IntoIterator<Item = T>,
@@ -127,7 +127,7 @@ mod tests {
                 assert_eq!(read, Value::Object(expected));
             }
         }
-        // Wherever in a text the odd character is.
+        // The odd character at every position of a text.
         for length in 0..70 {
             for at in 0..=length {
                 let text = format!("{}\"\n{}", "x".repeat(at), "é".repeat(length - at));

@@ -1,6 +1,7 @@
-//! Which client sessions are in memory, and which of them goes when there are too many.
+//! Client sessions in memory, and their eviction.
 //!
-//! A client may introduce itself again and again and never say good-bye. One that is dropped here and comes back is
+//! A client may initialize again and again without ever ending a session. An evicted session that is used again is
+//! loaded from disk, if there is a state folder.
 //! found on disk, where there is a state folder.
 
 use std::collections::HashMap;
@@ -9,10 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::session::{SessionId, SessionManager as _};
 
-/// Client sessions in memory at most; the one that was used longest ago goes first.
+/// Maximum number of client sessions in memory; the least recently used is evicted.
 pub(super) const MAX_LIVE: usize = 1_000;
 
-/// When each session was used last.
+/// Last use of each session.
 #[derive(Debug)]
 pub(super) struct Live {
     manager: Arc<LocalSessionManager>,
@@ -22,20 +23,20 @@ pub(super) struct Live {
 
 #[derive(Debug, Default)]
 struct Used {
-    /// Counts uses: a clock that never says the same twice.
+    /// Counts uses; unlike a clock, it never repeats a value.
     clock: u64,
     last: HashMap<String, u64>,
 }
 
 impl Used {
-    /// Notes a use. True if there are too many now.
+    /// Records a use. Returns whether there are too many sessions.
     fn note(&mut self, id: &str, max: usize) -> bool {
         self.clock += 1;
         self.last.insert(id.to_owned(), self.clock);
         self.last.len() > max
     }
 
-    /// Forgets those that are gone; takes out the oldest of what is still too many.
+    /// Removes ended sessions, and returns the oldest beyond the limit.
     fn take_oldest(&mut self, is_live: impl Fn(&str) -> bool, max: usize) -> Vec<String> {
         self.last.retain(|id, _| is_live(id));
         let mut by_age: Vec<_> = self.last.iter().map(|(id, &used)| (used, id.clone())).collect();
@@ -50,7 +51,7 @@ impl Live {
         Self { manager, max, used: Mutex::default() }
     }
 
-    /// A session has been used.
+    /// Records a use of a session, and evicts others if necessary.
     pub(super) async fn note(&self, id: &str) {
         if !self.lock().note(id, self.max) {
             return;
@@ -60,13 +61,13 @@ impl Live {
         let oldest = self.lock().take_oldest(|id| live.contains(id), self.max);
         for id in oldest {
             if let Err(error) = self.manager.close_session(&id.into()).await {
-                tracing::debug!("a client session would not end: {error}");
+                tracing::debug!("cannot close a client session: {error}");
             }
         }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Used> {
-        // Nothing can be half done in it.
+        // Every state of the map is valid, even after a panic.
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -81,7 +82,7 @@ mod tests {
         let live = Live::new(manager.clone(), 2);
         let mut ids = Vec::new();
         for _ in 0..2 {
-            // Nobody runs them.
+            // No task runs them.
             let (id, _) = manager.create_session().await.expect("a session");
             live.note(&id).await;
             ids.push(id);

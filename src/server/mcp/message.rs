@@ -1,18 +1,18 @@
-//! One message of a plain client: told apart from what is none, and completed.
+//! Parses one message of a plain client, and supplies what it omits.
 //!
-//! Knows what JSON-RPC wants of a message and what plain clients leave out; answers nothing.
+//! Knows what JSON-RPC requires and what plain clients omit; sends nothing.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde_json::{Map, Value, json};
 
-/// What a plain client is taken to speak if it does not say.
+/// Protocol version assumed for a plain client that names none.
 const OLDEST_VERSION: &str = "2024-11-05";
-/// The key by which a message of the stateless protocol is known.
+/// Key that identifies a message of the stateless protocol.
 pub(super) const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 
-/// A protocol error, and the id it answers.
+/// A protocol error with the id it answers.
 #[derive(Debug, PartialEq)]
 pub(super) struct Fault {
     pub(super) id: Value,
@@ -30,33 +30,33 @@ impl Fault {
     }
 }
 
-/// What a message turned out to be.
+/// A parsed message.
 #[derive(Debug, PartialEq)]
 pub(super) enum Message {
-    /// Somebody waits for the answer. All is there that the protocol wants.
-    Request(Asked),
-    /// Nobody waits: a notification, or an answer to something we never ask.
+    /// A request; complete as the protocol requires.
+    Request(RequestMessage),
+    /// A notification, or a response to a request that the server never sends.
     OneWay,
 }
 
 /// A request.
 #[derive(Debug, PartialEq)]
-pub(super) struct Asked {
-    /// A text or a whole number.
+pub(super) struct RequestMessage {
+    /// A string or an integer.
     pub(super) id: Value,
     pub(super) method: String,
-    /// Empty where none are given.
+    /// Parameters; empty if omitted.
     pub(super) params: Map<String, Value>,
     others: Map<String, Value>,
 }
 
-impl Asked {
-    /// It is in the protocol that knows no sessions.
+impl RequestMessage {
+    /// Returns whether the message uses the protocol without sessions.
     pub(super) fn is_stateless(&self) -> bool {
         self.params.get("_meta").and_then(|meta| meta.get(VERSION_KEY)).is_some()
     }
 
-    /// The message as the library takes it.
+    /// Serializes the message for the library.
     pub(super) fn into_json(self) -> Value {
         let mut message = self.others;
         message.insert("jsonrpc".to_owned(), "2.0".into());
@@ -69,7 +69,7 @@ impl Asked {
     }
 }
 
-/// The fields of a message. A map of them would cost more than the reading.
+/// Fields of a message. Parsing into a map would cost more than the whole reading.
 #[derive(Default)]
 struct Fields {
     jsonrpc: Option<Value>,
@@ -79,7 +79,7 @@ struct Fields {
     others: Map<String, Value>,
 }
 
-/// The name of one of them.
+/// Name of a field.
 enum Name {
     Jsonrpc,
     Id,
@@ -182,10 +182,10 @@ pub(super) fn read_message(bytes: &[u8]) -> Result<Message, Fault> {
         _ => {}
     }
     drop_progress_token(&mut params);
-    Ok(Message::Request(Asked { id, method, params, others }))
+    Ok(Message::Request(RequestMessage { id, method, params, others }))
 }
 
-/// What a client says of itself, with what it left out. It is not kept, so what is wrong in it does no harm.
+/// Completes the client's `initialize` parameters. They are not stored, so invalid ones do no harm.
 fn introduction(given: &Map<String, Value>) -> Map<String, Value> {
     let text = |value: Option<&Value>, otherwise: &str| value.and_then(Value::as_str).unwrap_or(otherwise).to_owned();
     let client = given.get("clientInfo");
@@ -216,7 +216,7 @@ fn check_call(id: &Value, params: &mut Map<String, Value>) -> Result<(), Fault> 
     }
 }
 
-/// A client that reads one message must not be promised more.
+/// A client that reads one message cannot receive progress.
 fn drop_progress_token(params: &mut Map<String, Value>) {
     match params.get_mut("_meta") {
         Some(Value::Object(meta)) => {

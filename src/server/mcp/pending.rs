@@ -1,6 +1,7 @@
-//! Notices for a client session: a file that somebody left for it is told with the next answer, once.
+//! Notices for a client session: a file with its id is delivered with the next reply, once.
 //!
-//! Who writes the files and what the tasks are is none of our business. A session id becomes a path only if it is
+//! The writer and the meaning of the files are out of scope. A session id becomes a path only if it is safe, links are
+//! not followed, and the content is truncated and stripped of control characters.
 //! harmless, links are not followed, and what a file says is shortened and freed of control characters.
 
 use std::fs;
@@ -11,12 +12,12 @@ use serde_json::Value;
 
 use super::file_name;
 
-/// The largest file that is read.
+/// Maximum size of a file.
 const MAX_FILE_BYTES: u64 = 64 << 10;
-/// Characters of one field that are told.
+/// Maximum characters of a field.
 const MAX_FIELD_CHARS: usize = 500;
 
-/// The folder where notices are left, as `<client session id>.json`.
+/// Folder of notices, named `<client session id>.json`.
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     folder: PathBuf,
@@ -27,7 +28,7 @@ impl Pending {
         Self { folder }
     }
 
-    /// The notice for a session, in Markdown; its file is gone afterwards.
+    /// Takes the notice for a session as Markdown and deletes its file.
     pub(super) async fn take(&self, session: &str) -> Option<String> {
         let path = self.folder.join(file_name(session)?);
         match tokio::task::spawn_blocking(move || take(&path)).await {
@@ -47,16 +48,16 @@ fn take(path: &Path) -> Option<String> {
     }
     let mut text = String::new();
     fs::File::open(path).ok()?.take(MAX_FILE_BYTES).read_to_string(&mut text).ok()?;
-    // One that is still being written is told the next time.
+    // A file that is still being written is delivered next time.
     let task: Value = serde_json::from_str(&text).ok()?;
-    // Of two calls at the same time, the one that removes it tells it.
+    // Of two concurrent calls, the one that deletes the file delivers it.
     fs::remove_file(path).ok()?;
     Some(notice(&task))
 }
 
 fn notice(task: &Value) -> String {
     let field = |name: &str, otherwise: &str| match task.get(name) {
-        Some(Value::String(text)) if !text.is_empty() => tame(text),
+        Some(Value::String(text)) if !text.is_empty() => sanitized(text),
         Some(Value::Number(number)) => number.to_string(),
         _ => otherwise.to_owned(),
     };
@@ -64,7 +65,7 @@ fn notice(task: &Value) -> String {
     let message = field("message_id", "");
     let mut notice = format!("## A task was assigned to you\n\n- Task: {id}\n- Title: {title}\n");
     if let Some(Value::String(time)) = task.get("created_at") {
-        notice.push_str(&format!("- Since: {}\n", tame(time)));
+        notice.push_str(&format!("- Since: {}\n", sanitized(time)));
     }
     if !message.is_empty() {
         notice.push_str(&format!("\nClaim it first: `k_inbox(action='claim', id='{message}')`\n"));
@@ -72,8 +73,8 @@ fn notice(task: &Value) -> String {
     notice
 }
 
-/// One line, not too long, without quotes that would end the text around it.
-fn tame(text: &str) -> String {
+/// Returns one line of limited length, without quotes that would end the surrounding text.
+fn sanitized(text: &str) -> String {
     let harmless = text.chars().map(|c| if c.is_control() || c == '`' || c == '\'' { ' ' } else { c });
     harmless.take(MAX_FIELD_CHARS).collect()
 }

@@ -30,7 +30,7 @@ use super::sessions::Sessions;
 use super::{AGENT_HEADER, CLIENT_HEADER, SHOWS_PROGRESS_HEADER};
 use crate::ids::passing_hex;
 use crate::server::body::{MAX_BODY_BYTES, bytes_of};
-use crate::server::connections::{Answering, Answers};
+use crate::server::connections::{ResponseFuture, RequestHandler};
 use crate::traffic::clean_name;
 
 /// The header with the id of a client session.
@@ -162,7 +162,7 @@ impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Gate<H> {
     }
 
     /// Each way has a box of its own: the library's is many times what a plain call needs.
-    fn handle(&self, mut request: Request) -> Answering<'_> {
+    fn handle(&self, mut request: Request) -> ResponseFuture<'_> {
         if request.method() != Method::POST || accepts_streams(request.headers()) {
             return Box::pin(self.handle_strict(request));
         }
@@ -241,8 +241,8 @@ impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Gate<H> {
     }
 }
 
-impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Answers for Gate<H> {
-    fn answer(&self, request: Request) -> Answering<'_> {
+impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> RequestHandler for Gate<H> {
+    fn answer(&self, request: Request) -> ResponseFuture<'_> {
         self.handle(request)
     }
 }

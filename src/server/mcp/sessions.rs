@@ -1,8 +1,8 @@
-//! Client sessions on disk: what a client said when it introduced itself, so that a session it began before a restart
-//! goes on after it. Terminals are not kept here, and a client session holds none.
+//! Client sessions on disk: the client's `initialize` parameters, so that a session continues after a server restart. A
+//! client session holds no terminals.
 //!
-//! One file per session, for the owner alone, written whole or not at all. Ids are checked before they become paths.
-//! At most [`MAX_ENTRIES`] are kept, none longer than [`KEPT_FOR`] after it was used last.
+//! One file per session, accessible to its owner only and written atomically. Ids are validated before they become
+//! paths. At most [`MAX_ENTRIES`] are kept, each for [`RETENTION`] after its last use.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -15,11 +15,11 @@ use tempfile::NamedTempFile;
 
 use super::file_name;
 
-/// Sessions that are kept; the oldest go first.
+/// Maximum number of sessions; the oldest are removed first.
 const MAX_ENTRIES: usize = 1_000;
-/// How long a session is kept that nobody uses.
-const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 3_600);
-/// The largest file that is read. What clients say is a few hundred bytes.
+/// Retention of an unused session.
+const RETENTION: Duration = Duration::from_secs(7 * 24 * 3_600);
+/// Maximum size of a file. Clients send a few hundred bytes.
 const MAX_FILE_BYTES: u64 = 256 << 10;
 
 /// Files of client sessions.
@@ -29,7 +29,7 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    /// Takes a folder, makes it when missing, and clears it of what is too old.
+    /// Opens or creates the folder and removes expired files.
     pub(super) fn open(folder: PathBuf) -> io::Result<Self> {
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true);
@@ -72,19 +72,20 @@ impl SessionStore for Sessions {
     }
 }
 
-/// A file that is too old, too large, a link or not ours in form counts as none: the client introduces itself again.
+/// Loads a session. A file that is expired, too large, a link or malformed counts as absent: the client initializes
+/// again.
 fn load(path: &Path, now: SystemTime) -> Option<SessionState> {
     let metadata = fs::symlink_metadata(path).ok()?;
     if !metadata.is_file() || metadata.len() > MAX_FILE_BYTES || is_old(&metadata, now) {
         return None;
     }
     let state = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
-    // It is in use again. That it counts as older does no harm.
+    // Renews the session. A failure only makes it expire earlier.
     let _ = fs::File::options().append(true).open(path).and_then(|file| file.set_modified(now));
     Some(state)
 }
 
-/// A reader sees the old file or the new one, never half of one. Temporary files are for the owner alone.
+/// Writes a file atomically. Temporary files are accessible to the owner only.
 fn store(folder: &Path, path: &Path, text: &[u8]) -> io::Result<()> {
     let mut file = NamedTempFile::new_in(folder)?;
     file.write_all(text)?;
@@ -92,14 +93,14 @@ fn store(folder: &Path, path: &Path, text: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes what is too old, and the oldest of what is too many, so that one more has room.
+/// Removes expired sessions, and the oldest so that there is room for one more.
 fn prune(folder: &Path, now: SystemTime) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let mut kept = Vec::new();
     for entry in entries.flatten() {
         let Ok(metadata) = entry.metadata() else { continue };
         if is_old(&metadata, now) {
-            // One that stays is found again the next time.
+            // A file that remains is found again next time.
             let _ = fs::remove_file(entry.path());
         } else {
             kept.push((metadata.modified().unwrap_or(now), entry.path()));
@@ -114,7 +115,7 @@ fn prune(folder: &Path, now: SystemTime) {
 
 fn is_old(metadata: &fs::Metadata, now: SystemTime) -> bool {
     let age = metadata.modified().ok().and_then(|then| now.duration_since(then).ok());
-    age.is_some_and(|age| age > KEPT_FOR)
+    age.is_some_and(|age| age > RETENTION)
 }
 
 #[cfg(test)]
@@ -178,7 +179,7 @@ mod tests {
             let file = fs::File::create(folder.path().join(name)).expect("a file");
             file.set_modified(now - Duration::from_secs(seconds)).expect("a time");
         };
-        age("old.json", KEPT_FOR.as_secs() + 60);
+        age("old.json", RETENTION.as_secs() + 60);
         for number in 0..MAX_ENTRIES {
             age(&format!("{number}.json"), 60 + number as u64);
         }

@@ -1,4 +1,4 @@
-//! The same handler on standard input and output: one message a line, and nothing else on standard output.
+//! MCP over standard input and output: one message per line, and nothing else on standard output.
 
 use rmcp::serve_server;
 use rmcp::service::ServerInitializeError;
@@ -8,12 +8,12 @@ use super::adapter::Adapter;
 use super::engine::Engine;
 use crate::error::{Error, Result};
 
-/// Answers until standard input ends. Calls that are being carried out then have a few seconds to answer.
+/// Serves until standard input ends. Calls in progress then have a few seconds to reply.
 pub async fn serve_stdio(engine: impl Engine) -> Result<()> {
-    let failed = |problem: String| Error::Server(format!("the client cannot be spoken to: {problem}"));
+    let failed = |problem: String| Error::Server(format!("the MCP connection failed: {problem}"));
     let service = match serve_server(Adapter::new(engine), stdio_pipes()).await {
         Ok(service) => service,
-        // A client that goes away before it introduces itself is no failure.
+        // A client that disconnects before `initialize` is not an error.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(error) => return Err(failed(error.to_string())),
     };
