@@ -1,4 +1,4 @@
-//! Names of things, as types, so that one cannot be taken for another.
+//! Identifiers as types, so that one kind cannot be used as another.
 
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
@@ -8,24 +8,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use uuid::Uuid;
 
-/// One PTY and its child: `pty_` and eight hex digits.
+/// Id of a session: `pty_` and eight hex digits; a desktop chooses its own form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(String);
 
 impl SessionId {
-    /// A new one, at random.
+    /// Creates a random id.
     pub fn random() -> Self {
         let mut hex = Uuid::new_v4().simple().to_string();
         hex.truncate(8);
         Self(format!("pty_{hex}"))
     }
 
-    /// A name that somebody gave; it may belong to no session.
+    /// Wraps a given id, which may belong to no session.
     pub fn named(name: &str) -> Self {
         Self(name.to_owned())
     }
 
-    /// The text on the wire.
+    /// Returns the text on the wire.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -37,7 +37,7 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// One command of a session: `cmd_` and its number, counted from 1.
+/// Id of a command in its session: `cmd_` and its number, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CommandId(pub u64);
 
@@ -56,19 +56,19 @@ impl FromStr for CommandId {
     }
 }
 
-/// 122 random bits in 32 hex digits, for what must not be guessed.
+/// Returns 122 random bits in 32 hex digits, for ids that must not be guessable.
 pub fn random_hex() -> String {
     Uuid::new_v4().simple().to_string()
 }
 
-/// 128 bits in hex that nobody outside can tell in advance, without asking the system each time: for what is many and
-/// opens no door.
+/// Returns 128 bits in hex that others cannot predict, without a system call each time: for frequent ids that grant no
+/// access.
 pub fn passing_hex() -> String {
     let bits = Uuid::from_u64_pair(passing_bits(), passing_bits());
     bits.simple().encode_lower(&mut Uuid::encode_buffer()).to_owned()
 }
 
-/// The same with 64 bits, as a number.
+/// Like [`passing_hex`], with 64 bits as a number.
 pub fn passing_bits() -> u64 {
     static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     static COUNT: AtomicU64 = AtomicU64::new(0);

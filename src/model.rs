@@ -102,7 +102,7 @@ pub struct SessionRecord {
     pub desktop_url: Option<String>,
     /// What kind of program runs there: `shell`, or an agent's name.
     pub cli_type: String,
-    /// The child; 0 when nobody told.
+    /// Process id of the child; 0 if unknown.
     pub pid: u32,
     /// When it was made, as [`iso_time`] writes it.
     pub created_at: String,
@@ -160,7 +160,7 @@ pub enum ExitInfo {
     Code(i32),
     /// A signal ended it.
     Signal(i32),
-    /// It is gone, and nobody can tell how.
+    /// The process is gone, and its status is unknown.
     Unknown,
 }
 

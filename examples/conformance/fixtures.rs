@@ -242,8 +242,8 @@ impl ServerHandler for Fixtures {
             (None, "test_tool_with_progress") => {
                 for progress in [0.0, 50.0, 100.0] {
                     if let Some(token) = context.meta.get_progress_token() {
-                        let told = ProgressNotificationParam::new(token, progress).with_total(100.0);
-                        context.peer.notify_progress(told).await.map_err(failed)?;
+                        let notification = ProgressNotificationParam::new(token, progress).with_total(100.0);
+                        context.peer.notify_progress(notification).await.map_err(failed)?;
                     }
                     tokio::time::sleep(PAUSE).await;
                 }

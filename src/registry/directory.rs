@@ -357,9 +357,9 @@ mod tests {
         let (registry, clock) = registry();
         let mut changed = registry.changed();
         let mut is_told = || {
-            let told = changed.has_changed().expect("the table lives");
+            let has_change = changed.has_changed().expect("the table lives");
             changed.mark_unchanged();
-            told
+            has_change
         };
         register(&registry, "d", "a");
         assert!(is_told());

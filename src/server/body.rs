@@ -1,4 +1,4 @@
-//! Bodies of requests and refusals: JSON only, not too much of it, and not too slowly.
+//! Request bodies and error responses: JSON only, limited in size and time.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -11,43 +11,43 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode, header};
 use serde_json::{Value, json};
 
-/// The largest body that is read. The longest thing anybody sends is a script to be typed.
+/// Maximum size of a body. The longest legitimate one is a script to be typed.
 pub(super) const MAX_BODY_BYTES: usize = 4 << 20;
-/// How much of a body that is too large is read and thrown away, so that its sender comes to reading the answer.
+/// Bytes of an oversized body that are read and discarded, so that its sender reads the error response.
 const MAX_DISCARDED_BYTES: usize = 16 << 20;
 
-/// How long a body may take to come. Callers have it ready.
-const BODY_PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout for receiving a body. Clients have it ready.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Turns in which a body that is there already is read.
-const FEW_TURNS: usize = 2;
+/// Number of polls in which a buffered body is read before a timer is set.
+const EAGER_POLLS: usize = 2;
 
-/// An answer that says no, outside of JSON-RPC.
+/// An error response outside JSON-RPC.
 pub(super) type Refusal = (StatusCode, Json<Value>);
 
 /// Result of a route that replies with JSON.
 pub(super) type JsonResult = Result<Json<Value>, Refusal>;
 
-/// Says no, and why.
+/// Builds an error response.
 pub(super) fn refusal(status: StatusCode, why: &str) -> Refusal {
     (status, Json(json!({ "ok": false, "error": why, "detail": why })))
 }
 
-/// Why a request is refused for what its head says of its body, if it is. No body at all is always right.
+/// Rejects a request by its head: wrong media type or excessive length. A request without a body is always accepted.
 pub(super) fn objection(request: &Request) -> Option<Refusal> {
     if !request.body().is_end_stream() && !is_json(request.headers()) {
         return Some(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json"));
     }
-    // Of a smaller one that is too large all the same, the sender is heard out first.
-    let is_hopeless = request.body().size_hint().lower() > MAX_DISCARDED_BYTES as u64;
-    is_hopeless.then(too_large)
+    // A moderately oversized body is read first, so that its sender reads the response.
+    let is_far_too_large = request.body().size_hint().lower() > MAX_DISCARDED_BYTES as u64;
+    is_far_too_large.then(too_large)
 }
 
 fn too_large() -> Refusal {
     refusal(StatusCode::PAYLOAD_TOO_LARGE, &format!("the body is larger than {MAX_BODY_BYTES} bytes"))
 }
 
-/// Waits for the whole of a body, so that whoever answers finds it complete.
+/// Receives the complete body in place.
 pub(super) async fn complete(body: &mut Body) -> Result<(), Refusal> {
     if !body.is_end_stream() {
         *body = Body::from(whole(body).await?);
@@ -57,9 +57,9 @@ pub(super) async fn complete(body: &mut Body) -> Result<(), Refusal> {
 
 async fn whole(body: &mut Body) -> Result<Vec<u8>, Refusal> {
     let mut collecting = pin!(collect(body));
-    let collected = match soon(collecting.as_mut()).await {
+    let collected = match poll_eagerly(collecting.as_mut()).await {
         Some(collected) => collected,
-        None => tokio::time::timeout(BODY_PATIENCE, collecting)
+        None => tokio::time::timeout(BODY_TIMEOUT, collecting)
             .await
             .map_err(|_| refusal(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"))?,
     };
@@ -68,13 +68,13 @@ async fn whole(body: &mut Body) -> Result<Vec<u8>, Refusal> {
     if total <= MAX_BODY_BYTES { Ok(bytes) } else { Err(too_large()) }
 }
 
-/// What comes of something within a few turns. A body mostly comes with its head, and an alarm for it, set and taken back,
-/// would cost as much as the reading.
-async fn soon<F: Future>(mut work: Pin<&mut F>) -> Option<F::Output> {
+/// Polls a future a few times without a timer. A body usually arrives with its head, and registering a timer would cost
+/// as much as reading it.
+async fn poll_eagerly<F: Future>(mut work: Pin<&mut F>) -> Option<F::Output> {
     let mut turns = 0;
     poll_fn(|context| match work.as_mut().poll(context) {
         Poll::Ready(done) => Poll::Ready(Some(done)),
-        Poll::Pending if turns == FEW_TURNS => Poll::Ready(None),
+        Poll::Pending if turns == EAGER_POLLS => Poll::Ready(None),
         Poll::Pending => {
             turns += 1;
             context.waker().wake_by_ref();
@@ -103,10 +103,10 @@ fn is_json(headers: &HeaderMap) -> bool {
     media_type.trim().eq_ignore_ascii_case("application/json")
 }
 
-/// What is kept of a body, and how long it was as far as it was read.
+/// Reads a body up to the limits. Returns the kept bytes and the length read.
 async fn collect(body: &mut Body) -> Result<(Vec<u8>, usize), axum::Error> {
     let (mut kept, mut total) = (Vec::new(), 0);
-    // Where the length was told, the end is known without asking for more.
+    // With a known length, the end is detected without another read.
     while !body.is_end_stream() {
         let Some(data) = next_data(body).await? else { break };
         total += data.len();
@@ -127,7 +127,7 @@ async fn next_data(body: &mut Body) -> Result<Option<Bytes>, axum::Error> {
         match poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await {
             None => return Ok(None),
             Some(frame) => {
-                // Trailers are of no interest.
+                // Trailers are ignored.
                 if let Ok(data) = frame?.into_data() {
                     return Ok(Some(data));
                 }

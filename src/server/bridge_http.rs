@@ -1,7 +1,7 @@
-//! The routes of a desktop app's bridge, for the sessions of this server: another kpty, or any other client of such
-//! bridges, can use them as if a desktop ran them. The shapes are those that the clients know; what an app cannot tell
-//! is added: `sentinel_found`, `exit_code`, lines with numbers, whether a shell reads, and `/pty/command`, which tells
-//! of a command that was talked before. Unlike an app's bridge this one lets no web page in.
+//! Routes of a desktop app's bridge for this server's sessions: another kpty or any other bridge client can use them
+//! like those of a desktop. Response shapes follow the existing clients, with additions that a desktop app does not
+//! have: `sentinel_found`, `exit_code`, numbered lines, shell readiness, and `/pty/command`, which reports an earlier
+//! command. Unlike an app's bridge, it rejects web pages.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
@@ -14,7 +14,7 @@ use axum::{Json, Router};
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 
-use super::body::json_bytes;
+use super::body::{JsonResult, Refusal, json_bytes};
 use super::query::{echo, echo_word, query_value};
 use crate::config::ScreenAccess;
 use crate::error::{Error, Result as OurResult};
@@ -25,25 +25,20 @@ use crate::tools::{
     Reply, Tools, WhichCommand,
 };
 
-/// Ports that are tried for a bridge: the wanted one, and those after it.
+/// Number of ports tried for a bridge, from the requested one upwards.
 const PORTS_TRIED: u16 = 50;
-/// Lines that a client gets who does not say how many.
+/// Default number of lines.
 const BUFFER_LINES: u64 = 40;
-/// The longest that `read` waits, as in a desktop app.
+/// Maximum wait of `read`, as in a desktop app.
 const LONGEST_READ_MS: u64 = 5_000;
-/// Characters of a command's output: the most that `talk` gives.
+/// Maximum characters of a command's output, the same as for `talk`.
 const TALK_CHARS: usize = 200_000;
-/// The longest that the end of a command is waited for with one question.
+/// Maximum wait for the end of a command in one request.
 const LONGEST_WAIT_MS: u64 = 30_000;
-/// Characters in which names are compared by desktop apps.
+/// Number of characters in which desktop apps compare names.
 const SHORT_NAME: usize = 16;
 
-/// An answer that is not 200.
-type Refusal = (StatusCode, Json<Value>);
-/// What a route answers.
-type Answer = Result<Json<Value>, Refusal>;
-
-/// Takes the wanted port, or the next one that is free.
+/// Binds the requested port, or the next free one.
 pub(super) async fn listen(host: IpAddr, wanted: u16) -> OurResult<TcpListener> {
     let last = wanted.saturating_add(PORTS_TRIED - 1);
     let mut problem = None;
@@ -64,7 +59,7 @@ pub(super) async fn listen(host: IpAddr, wanted: u16) -> OurResult<TcpListener> 
     )))
 }
 
-/// All routes of this file.
+/// Routes of this module.
 pub(super) fn routes(tools: &Tools) -> Router {
     Router::new()
         .route("/pty/action", post(action))
@@ -79,7 +74,7 @@ pub(super) fn routes(tools: &Tools) -> Router {
         .with_state(tools.clone())
 }
 
-/// There is no such thing.
+/// Unknown route.
 pub(super) async fn not_found() -> Refusal {
     refuse(StatusCode::NOT_FOUND, "Not found")
 }
@@ -88,17 +83,17 @@ fn refuse(status: StatusCode, error: impl Into<String>) -> Refusal {
     (status, Json(json!({ "ok": false, "error": error.into() })))
 }
 
-/// What was asked, before it is looked at.
-struct Asked(Map<String, Value>);
+/// Body of a request.
+struct BridgeRequest(Map<String, Value>);
 
-impl Asked {
+impl BridgeRequest {
     async fn read(request: Request) -> Result<Self, Refusal> {
         let bytes = json_bytes(request).await?;
         let object = serde_json::from_slice(&bytes);
         object.map(Self).map_err(|_| refuse(StatusCode::BAD_REQUEST, "Error: Invalid JSON body"))
     }
 
-    /// A text that must be there; an empty one is not.
+    /// Returns a string field that is required and not empty.
     fn required(&self, name: &str) -> Result<&str, Refusal> {
         match self.0.get(name) {
             Some(Value::String(text)) if !text.is_empty() => Ok(text),
@@ -109,12 +104,12 @@ impl Asked {
         }
     }
 
-    /// A number; one that is 0 or no number is not there, as in JavaScript.
+    /// Returns a number field; 0 and other types count as absent, as in JavaScript.
     fn number(&self, name: &str) -> Option<u64> {
         self.0.get(name).and_then(Value::as_u64).filter(|&number| number > 0)
     }
 
-    /// The session that is asked for.
+    /// Returns the session of the request.
     fn session(&self, tools: &Tools) -> Result<Session, Refusal> {
         let id = self.required("session_id")?;
         tools.own_session(id).map_err(|_| {
@@ -125,7 +120,7 @@ impl Asked {
     }
 }
 
-/// The answer of an action that failed: its own, with a status that tells something.
+/// Converts the reply of a failed action to an error response with a matching status.
 fn failed(reply: Reply) -> Refusal {
     let status = match reply.error_code().unwrap_or_default() {
         "PTY_SESSION_NOT_FOUND" => StatusCode::NOT_FOUND,
@@ -138,23 +133,23 @@ fn failed(reply: Reply) -> Refusal {
     (status, Json(Value::Object(reply.body)))
 }
 
-/// What came of an action.
-fn told(reply: Reply) -> Answer {
+/// Converts the reply of an action to a response.
+fn respond(reply: Reply) -> JsonResult {
     match reply.is_error {
         true => Err(failed(reply)),
         false => Ok(Json(Value::Object(reply.body))),
     }
 }
 
-/// An action that another kpty forwards, on a session of this server: its reply as it is. Sessions that this server
-/// itself reaches elsewhere are not given on, so two servers that know each other's sessions cannot forward in circles.
-async fn action(State(tools): State<Tools>, request: Request) -> Answer {
-    let mut asked = Asked::read(request).await?;
+/// Runs an action that another kpty forwards on a local session and returns its reply unchanged. Sessions that this
+/// server reaches elsewhere are excluded, so two servers that register with each other cannot forward in a cycle.
+async fn action(State(tools): State<Tools>, request: Request) -> JsonResult {
+    let mut asked = BridgeRequest::read(request).await?;
     let about = asked.0.remove("caller").unwrap_or_default();
     let Some(Value::Object(arguments)) = asked.0.remove("arguments") else {
         return Err(refuse(StatusCode::BAD_REQUEST, "arguments is required"));
     };
-    let asked = Asked(arguments);
+    let asked = BridgeRequest(arguments);
     let name = asked.required("action")?;
     if !DEFAULT_TOOL.action(name).is_some_and(|action| action.forwarded) {
         return Err(refuse(StatusCode::BAD_REQUEST, format!("{} is not forwarded", echo_word(name))));
@@ -166,8 +161,8 @@ async fn action(State(tools): State<Tools>, request: Request) -> Answer {
     Ok(Json(Value::Object(reply.body)))
 }
 
-async fn talk(State(tools): State<Tools>, request: Request) -> Answer {
-    let asked = Asked::read(request).await?;
+async fn talk(State(tools): State<Tools>, request: Request) -> JsonResult {
+    let asked = BridgeRequest::read(request).await?;
     let (id, command) = (asked.required("session_id")?, asked.required("command")?);
     asked.session(&tools)?;
     let mut call = json!({ "action": "talk", "session_id": id, "command": command, "max_chars": TALK_CHARS });
@@ -179,7 +174,7 @@ async fn talk(State(tools): State<Tools>, request: Request) -> Answer {
     let mut body = reply.body.clone();
     body.insert("sentinel_found".to_owned(), json!(!reply.is_error));
     if reply.error_code() == Some("PTY_TIMEOUT") {
-        // Clients know this as an answer and not as a failure.
+        // Clients expect a timeout as a normal response.
         let details = &reply.body["details"];
         let error = format!("Timeout after {}ms", details["timeout_ms"]);
         for (name, value) in [
@@ -192,13 +187,13 @@ async fn talk(State(tools): State<Tools>, request: Request) -> Answer {
         }
         return Ok(Json(Value::Object(body)));
     }
-    told(Reply { body, ..reply })
+    respond(Reply { body, ..reply })
 }
 
-/// What a command came to that was talked before; its end is waited for as long as asked. It is found by its number, or
-/// by the sentinel that it was talked with, where its number never arrived.
-async fn command(State(tools): State<Tools>, request: Request) -> Answer {
-    let asked = Asked::read(request).await?;
+/// Reports an earlier `talk` command and waits for its end as long as requested. Finds it by its id, or by its sentinel
+/// if the client never received the id.
+async fn command(State(tools): State<Tools>, request: Request) -> JsonResult {
+    let asked = BridgeRequest::read(request).await?;
     let session = asked.session(&tools)?;
     let text = |name: &str| asked.0.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     let (name, which) = match (text("command_id"), text("sentinel")) {
@@ -214,33 +209,33 @@ async fn command(State(tools): State<Tools>, request: Request) -> Answer {
     let timeout = Duration::from_millis(asked.number("timeout_ms").unwrap_or(0).min(LONGEST_WAIT_MS));
     let max_chars = asked.number("max_chars").map_or(MAX_BUFFER_CHARS, |most| most as usize).min(MAX_BUFFER_CHARS);
     let request = CommandRequest { which: which.ok_or_else(unknown)?, timeout, max_chars };
-    let told = tools.bridge_command(&session, &request).await.map_err(|error| failed(error.into()))?;
-    let told = told.ok_or_else(unknown)?;
-    let (end, output) = (told.command.end.as_ref(), told.output);
+    let result = tools.bridge_command(&session, &request).await.map_err(|error| failed(error.into()))?;
+    let result = result.ok_or_else(unknown)?;
+    let (end, output) = (result.command.end.as_ref(), result.output);
     Ok(Json(json!({
         "ok": true,
-        "command_id": told.command.id.to_string(),
-        "command": session.redactor().redact(&told.command.line),
+        "command_id": result.command.id.to_string(),
+        "command": session.redactor().redact(&result.command.line),
         "running": end.is_none(),
         "sentinel_found": end.is_some(),
         "completed_by": end.map(|end| end.by.as_str()),
         "exit_code": end.and_then(|end| end.status),
-        "duration_ms": told.command.age().as_millis() as u64,
+        "duration_ms": result.command.age().as_millis() as u64,
         "output": output.text,
         "truncated": output.truncated,
         "omitted_chars": output.omitted_chars,
         "omitted_lines": output.omitted_lines,
         "evicted_lines": output.evicted_lines,
         "lines": [output.lines.0, output.lines.1],
-        "session_alive": told.exit.is_none(),
-        "signal": match told.exit {
+        "session_alive": result.exit.is_none(),
+        "signal": match result.exit {
             Some(ExitInfo::Signal(signal)) => Some(signal),
             _ => None,
         },
     })))
 }
 
-/// Who asks a bridge does not say who it is.
+/// Bridge clients do not identify themselves.
 fn caller() -> Caller {
     Caller { client: Some("bridge".to_owned()), ..Caller::default() }
 }
@@ -252,26 +247,26 @@ async fn called(tools: &Tools, call: &Value) -> Reply {
     }
 }
 
-async fn write(State(tools): State<Tools>, request: Request) -> Answer {
-    let asked = Asked::read(request).await?;
+async fn write(State(tools): State<Tools>, request: Request) -> JsonResult {
+    let asked = BridgeRequest::read(request).await?;
     asked.required("session_id")?;
     let data = asked.required("data")?;
     let session = asked.session(&tools)?;
-    told(tools.bridge_write(&session, data, &caller()).await)
+    respond(tools.bridge_write(&session, data, &caller()).await)
 }
 
-/// All raw output that is kept; waits only while there is none.
-async fn read(State(tools): State<Tools>, request: Request) -> Answer {
-    let asked = Asked::read(request).await?;
+/// Returns the kept raw output; waits only while there is none.
+async fn read(State(tools): State<Tools>, request: Request) -> JsonResult {
+    let asked = BridgeRequest::read(request).await?;
     asked.session(&tools)?;
     let timeout = asked.number("timeout_ms").unwrap_or(LONGEST_READ_MS).min(LONGEST_READ_MS);
     let (id, all) = (asked.required("session_id")?, tools.config().ring_bytes);
     let call = json!({ "action": "read", "session_id": id, "max_bytes": all, "timeout_ms": timeout });
-    told(called(&tools, &call).await)
+    respond(called(&tools, &call).await)
 }
 
-async fn buffer(State(tools): State<Tools>, request: Request) -> Answer {
-    let asked = Asked::read(request).await?;
+async fn buffer(State(tools): State<Tools>, request: Request) -> JsonResult {
+    let asked = BridgeRequest::read(request).await?;
     let access = tools.config().screen_access;
     if access == ScreenAccess::Off {
         let (status, Json(mut body)) = failed(Error::TermReadDisabled.into());
@@ -295,7 +290,7 @@ async fn buffer(State(tools): State<Tools>, request: Request) -> Answer {
     let request = BufferRequest { mode, max_lines, merge_wrapped };
     let is_long = max_lines as u64 > PIECE_LINES || matches!(mode, BufferMode::Delta { .. });
     let read = match is_long {
-        // It takes a while, so not on a thread that others wait for.
+        // Reading takes a while, so it does not run on an async worker thread.
         true => tokio::task::spawn_blocking(move || tools.bridge_buffer(&session, &request))
             .await
             .unwrap_or_else(|error| Err(Error::NotAvailable(error.to_string()))),
@@ -329,10 +324,10 @@ async fn buffer(State(tools): State<Tools>, request: Request) -> Answer {
     Ok(Json(body))
 }
 
-/// The live sessions: one that is not in the list is gone, for who asks whether it is still there.
-async fn list(State(tools): State<Tools>) -> Answer {
+/// Lists live sessions; a client treats a missing session as ended.
+async fn list(State(tools): State<Tools>) -> JsonResult {
     let registry = tools.registry().clone();
-    // The system is asked for each one's directory, so not on a thread that others wait for.
+    // Reads each session's directory from the system, so it does not run on an async worker thread.
     let look = move || -> Vec<Value> {
         let live = registry.list().into_iter().filter(|session| session.exit().is_none());
         live.map(|session| {
@@ -350,8 +345,8 @@ async fn list(State(tools): State<Tools>) -> Answer {
     Ok(Json(json!({ "ok": true, "count": sessions.len(), "sessions": sessions })))
 }
 
-/// Whether a session is a leader's. Where nobody leads, that is not known.
-async fn is_leader(State(tools): State<Tools>, uri: Uri) -> Answer {
+/// Returns whether a session is a leader's; unknown when no leader is registered.
+async fn is_leader(State(tools): State<Tools>, uri: Uri) -> JsonResult {
     let asked = query_value(&uri, "session_id").filter(|id| !id.is_empty());
     let asked = asked.ok_or_else(|| refuse(StatusCode::BAD_REQUEST, "session_id query param required"))?;
     let registry = tools.registry();
@@ -375,7 +370,7 @@ async fn is_leader(State(tools): State<Tools>, uri: Uri) -> Answer {
     })))
 }
 
-/// A name as desktop apps compare it.
+/// Returns a name in the form in which desktop apps compare it.
 fn short_name(id: &str) -> String {
     id.chars().filter(|&c| c != '-').take(SHORT_NAME).collect()
 }

@@ -166,8 +166,8 @@ impl TimeoutGuard {
     }
 
     fn set(&mut self, purpose: Timeout, limits: &ConnectionLimits, is_unknown: bool, begun: u32) {
-        let patience = if purpose == Timeout::Head || is_unknown { limits.head } else { limits.idle };
-        self.timer.as_mut().reset(Instant::now() + patience);
+        let timeout = if purpose == Timeout::Head || is_unknown { limits.head } else { limits.idle };
+        self.timer.as_mut().reset(Instant::now() + timeout);
         (self.purpose, self.begun, self.is_set) = (purpose, begun, false);
     }
 }

@@ -1,8 +1,8 @@
-//! The HTTP skin: it listens, checks who asks, and hands JSON to the tools. Nothing outside this folder knows axum.
+//! The HTTP server: listens, checks access, and passes JSON to the tools. Only this module uses axum.
 //!
-//! A server for agents on the same machine. It must hold: nothing but this machine reaches it unless the person who
-//! started it said so, neither a web page in a local browser nor another user of the machine can use it, and a caller
-//! that goes away takes its wait along but never the command it started.
+//! It serves agents on the same machine. Invariants: only this machine reaches it unless the operator chose otherwise;
+//! neither a web page in a local browser nor another user of the machine can use it; a client that disconnects cancels
+//! its wait but never the command it started.
 
 mod access;
 mod agents_http;
@@ -65,7 +65,7 @@ use peer::Peer;
 pub use peer::{ListenerOwner, listening};
 use state_dir::Announcement;
 
-/// The version that answers and files carry.
+/// Version in replies and files.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// How long the disk is given when the server stops. With the 3.1 s that the end of all sessions may take, and the last
@@ -74,53 +74,53 @@ const SAVE_TIMEOUT: Duration = Duration::from_millis(1_500);
 /// How long the last answers are given to reach their readers.
 const RESPONSE_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// Where agents of the same project leave notices for one another, below its root.
+/// Folder below the project root where agents leave notices for one another.
 const PENDING_FOLDER: &str = "WORKING/pending_tasks";
 
-/// Where and for whom to listen.
+/// Listening address and access settings.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
-    /// The address to listen on.
+    /// Address to listen on.
     pub host: IpAddr,
-    /// The port; 0 takes a free one.
+    /// Port to listen on; 0 selects a free one.
     pub port: u16,
-    /// A port, or the next one that is free, where the server is the bridge of its sessions besides.
+    /// Port of the bridge listener, or the first free one after it.
     pub bridge_port: Option<u16>,
-    /// Another kpty that is told of this server's sessions.
+    /// Another kpty to register this server's sessions with.
     pub register_with: Option<String>,
-    /// Who may reach the server.
+    /// Who can reach the server.
     pub reach: Reach,
-    /// Whether a caller has to show that it may ask.
+    /// Which callers are authorized.
     pub callers: Callers,
-    /// A file with the token that lets in who is not our own user.
+    /// File with the token that authorizes other users.
     pub token_file: Option<PathBuf>,
-    /// Web pages, by their origin, that may ask although they are not of this machine.
+    /// Origins of web pages that may send requests besides local pages.
     pub allow_origins: Vec<String>,
-    /// A folder for what outlives the server; created when missing.
+    /// State folder; created when missing.
     pub state_dir: Option<PathBuf>,
 }
 
-/// Who may reach the server.
+/// Who can reach the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
     /// Programs on this machine.
     #[default]
     Loopback,
-    /// Whoever the network lets through and has the token: they can run anything.
+    /// Every host on the network that has the token; such a client can run any command.
     Network,
 }
 
-/// Whether a caller has to show that it may ask.
+/// Which callers are authorized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Callers {
-    /// Our own user, as the system tells, or who has the token.
+    /// The server's own user, as the kernel reports it, and clients with the token.
     #[default]
     Known,
-    /// Everybody on this machine.
+    /// Every local client.
     Anybody,
 }
 
-/// A server that listens but does not answer yet.
+/// A bound server that does not serve requests yet.
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
@@ -134,7 +134,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Takes the port, then the state folder, and says in it where the server is.
+    /// Binds the port, locks the state folder, and writes the server's address into it.
     pub async fn bind(settings: &ServerSettings) -> Result<Self> {
         let ServerSettings { host, port, reach, .. } = *settings;
         check_reach(settings)?;
@@ -163,7 +163,7 @@ impl Server {
         )?;
         let announce = |folder: &Path| {
             let written = Announcement::write(folder, address.port(), bridge_port, VERSION);
-            written.inspect_err(|error| tracing::warn!("nobody is told where the server is: {error}")).ok()
+            written.inspect_err(|error| tracing::warn!("cannot write the server's address: {error}")).ok()
         };
         let announcement = folder.and_then(announce);
         Ok(Self {
@@ -179,17 +179,17 @@ impl Server {
         })
     }
 
-    /// Where it listens.
+    /// Returns the listening address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where it is a bridge besides.
+    /// Returns the address of the bridge listener.
     pub fn bridge_address(&self) -> Option<SocketAddr> {
         self.bridge.as_ref().map(|bridge| bridge.address)
     }
 
-    /// Where a program of this machine reaches it; where it listens on all addresses, as the machine itself.
+    /// Returns the URL for local programs; the loopback address if the server listens on all addresses.
     pub fn url(&self) -> String {
         let host = match self.address.ip() {
             ip if !ip.is_unspecified() => self.address.to_string(),
@@ -198,23 +198,23 @@ impl Server {
         format!("http://{host}")
     }
 
-    /// A link that opens the page for people in one browser of our own user, within ten minutes. It is a secret: for a
-    /// terminal, not for a log.
+    /// Creates a link that logs in one browser of the server's own user within ten minutes. It is a secret: print it on
+    /// a terminal, never in a log.
     pub fn first_link(&self) -> String {
         let code = self.policy.browsers().new_code(FIRST_LINK_LIFE, Peer::Own, Instant::now());
         format!("{}/ui?code={code}", self.url())
     }
 
-    /// Reads again what may have changed since the start: the token. One that cannot be used leaves the old one.
+    /// Returns a function that reloads the token. An unusable token file keeps the old token.
     pub fn reloader(&self) -> impl Fn() + Send + 'static {
         let (policy, file) = (Arc::clone(&self.policy), self.token_file.clone());
         move || match file.as_deref().map(Token::read) {
             Some(Ok(token)) => {
                 policy.replace_token(token);
-                tracing::info!("the token was read again");
+                tracing::info!("token reloaded");
             }
-            Some(Err(error)) => tracing::warn!("the token stays as it was: {error}"),
-            None => tracing::info!("a hang-up is ignored"),
+            Some(Err(error)) => tracing::warn!("keeping the old token: {error}"),
+            None => tracing::info!("SIGHUP ignored: no token file"),
         }
     }
 
@@ -242,19 +242,19 @@ impl Server {
         tokio::select! {
             () = stop => {}
             ended = &mut serving => {
-                tracing::error!("the listener ended by itself: {ended:?}");
+                tracing::error!("the listener failed: {ended:?}");
             }
         }
         stopping.cancel();
-        // Sessions that end now are no news for others any more.
-        let goodbye = async {
+        // Clients of the other kpty need not see sessions end during shutdown.
+        let unregister = async {
             if let Some(registrar) = registrar {
                 registrar.finish().await;
             }
         };
-        let (left, ()) = tokio::join!(tools.shutdown(), goodbye);
+        let (left, ()) = tokio::join!(tools.shutdown(), unregister);
         if !left.is_empty() {
-            tracing::warn!("these sessions would not end: {left:?}");
+            tracing::warn!("sessions that did not end: {left:?}");
         }
         gate.stop();
         tools.traffic().close_subscriptions();
@@ -270,7 +270,7 @@ impl Server {
             if let Some(saver) = &saver {
                 saver.finish().await;
             }
-            // One that panicked has nothing left to write.
+            // After a panic the thread has nothing left to write.
             drop(recorded.await);
         })
         .await;
@@ -279,7 +279,7 @@ impl Server {
     }
 }
 
-/// A second listener, for clients that look for a bridge at its own port.
+/// A second listener, for clients that expect a bridge at its own port.
 struct Bridge {
     listener: TcpListener,
     address: SocketAddr,
@@ -293,7 +293,7 @@ impl Bridge {
     }
 }
 
-/// Where the other kpty reaches this one. One that is told of its own sessions would be told nothing new.
+/// Validates the URL of the other kpty. Registering with this server itself would have no effect.
 fn elsewhere(url: &str, own: SocketAddr) -> Result<Elsewhere> {
     let host = match own.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -309,24 +309,24 @@ fn elsewhere(url: &str, own: SocketAddr) -> Result<Elsewhere> {
     Ok(Elsewhere { url: url.to_owned(), own_url })
 }
 
-/// Tells another kpty of this server's own sessions from now on.
+/// Starts registering this server's sessions with another kpty.
 fn start_registering(tools: &Tools, elsewhere: Elsewhere) -> Result<Registrar> {
     let registry = tools.registry().clone();
     let own = move || registry.records().into_iter().filter(|record| record.source == Source::Local).collect();
     Registrar::start(elsewhere, tools.registry().changed(), own)
 }
 
-/// Takes over what an earlier server left, and saves from now on.
+/// Restores the state of an earlier server, and starts saving.
 fn start_saving(tools: &Tools, store: Store, restored: Restored) -> Saver {
     if tools.registry().restore(restored.records) > 0 {
-        // Nobody's first answer waits for desktops.
+        // Desktops are verified in the background, so that the first reply does not wait for them.
         let tools = tools.clone();
         tokio::spawn(async move { tools.verify_desktops().await });
     }
     Saver::start(store, Arc::new(tools.registry().clone()), restored.orphans)
 }
 
-/// Records what is done from now on.
+/// Starts the traffic log.
 fn start_recording(tools: &Tools, folder: Option<PathBuf>, saver: Option<&Saver>, address: SocketAddr) {
     let config = tools.config();
     tools.traffic().start(TrafficOptions {
@@ -338,14 +338,14 @@ fn start_recording(tools: &Tools, folder: Option<PathBuf>, saver: Option<&Saver>
     });
 }
 
-/// A disk that does not answer must not keep the server from ending.
+/// Bounds the time that an unresponsive disk delays the shutdown.
 async fn saved(saving: impl Future<Output = ()>) {
     if tokio::time::timeout(SAVE_TIMEOUT, saving).await.is_err() {
         tracing::warn!("the disk is too slow: not everything was saved");
     }
 }
 
-/// An address that others can reach has to be asked for, and needs a token.
+/// Rejects a public address unless it was requested explicitly and has a token.
 fn check_reach(settings: &ServerSettings) -> Result<()> {
     let ServerSettings { host, reach, callers, .. } = *settings;
     let objection = match (reach, host.is_loopback()) {
@@ -365,7 +365,7 @@ fn check_reach(settings: &ServerSettings) -> Result<()> {
     Err(Error::Usage(format!("{host} {objection}")))
 }
 
-/// How callers show that they may ask. Where the system does not tell their user, there is always a token.
+/// Chooses how callers are authorized. Where the system does not report their user, there is always a token.
 fn login(settings: &ServerSettings, folder: Option<&Path>) -> Result<Login> {
     let token = match (settings.callers, &settings.token_file, folder) {
         (Callers::Anybody, ..) => return Ok(Login::Off),
@@ -380,11 +380,11 @@ fn login(settings: &ServerSettings, folder: Option<&Path>) -> Result<Login> {
     Ok(Login::On(token.map(Mutex::new)))
 }
 
-/// Everything but the protocol.
+/// All routes except MCP.
 fn router(tools: &Tools, health: Health, policy: &Policy) -> Router {
     Router::new()
         .route("/", get(info).with_state(tools.clone()))
-        .route("/health", get(Health::tell).with_state(health))
+        .route("/health", get(Health::report).with_state(health))
         .merge(pty_http::routes(tools))
         .merge(bridge_http::routes(tools))
         .merge(ui::routes(Arc::clone(policy.browsers())))
@@ -395,9 +395,9 @@ fn router(tools: &Tools, health: Health, policy: &Policy) -> Router {
         .fallback(not_found)
 }
 
-/// What a bridge has, and nothing else.
+/// Routes of a bridge.
 fn bridge_router(tools: &Tools, health: Health) -> Router {
-    let tell = get(Health::tell).with_state(health);
+    let tell = get(Health::report).with_state(health);
     Router::new()
         .route("/", tell.clone())
         .route("/health", tell)
@@ -405,7 +405,7 @@ fn bridge_router(tools: &Tools, health: Health) -> Router {
         .fallback(bridge_http::not_found)
 }
 
-/// In the words of a core and of a bridge.
+/// Combines the error formats of a core and of a bridge.
 async fn not_found() -> (StatusCode, Json<Value>) {
     (StatusCode::NOT_FOUND, Json(json!({ "detail": "Not Found", "ok": false, "error": "Not found" })))
 }
@@ -422,17 +422,17 @@ async fn info(State(tools): State<Tools>) -> Json<Value> {
     }))
 }
 
-/// How the server is, in the words of a core and of a bridge.
+/// Health route, in the combined format of a core and of a bridge.
 #[derive(Clone)]
 struct Health {
     tools: Tools,
     saver: Option<Saver>,
-    /// Where it is asked.
+    /// Port on which the health route is served.
     port: u16,
 }
 
 impl Health {
-    async fn tell(State(Self { tools, saver, port }): State<Self>) -> Json<Value> {
+    async fn report(State(Self { tools, saver, port }): State<Self>) -> Json<Value> {
         let sessions = tools.registry().list();
         let alive = sessions.iter().filter(|session| session.exit().is_none()).count();
         let mut body = json!({

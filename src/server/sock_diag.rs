@@ -107,9 +107,9 @@ fn address(ip: IpAddr) -> (u8, [u8; 16]) {
 fn read(answer: &[u8], request: &[u8; REQUEST_BYTES]) -> Option<SocketOwner> {
     let kind = u16::from_ne_bytes(*answer.get(4..)?.first_chunk()?);
     let is_whole = kind == SOCK_DIAG_BY_FAMILY && answer.len() >= ANSWER_BYTES;
-    let asked = request.get(HEADER_BYTES + 8..)?.first_chunk::<TUPLE_BYTES>()?;
-    let told = answer.get(ANSWER_ID_AT..)?.first_chunk::<TUPLE_BYTES>()?;
-    if !is_whole || asked != told {
+    let requested = request.get(HEADER_BYTES + 8..)?.first_chunk::<TUPLE_BYTES>()?;
+    let received = answer.get(ANSWER_ID_AT..)?.first_chunk::<TUPLE_BYTES>()?;
+    if !is_whole || requested != received {
         return None;
     }
     read_owner(answer)
@@ -184,16 +184,16 @@ mod tests {
 
     #[test]
     fn who_listens_is_known_however_it_is_bound() {
-        for (bound, asked) in
+        for (bound, requested) in
             [("127.0.0.1:0", "127.0.0.1"), ("0.0.0.0:0", "127.0.0.1"), ("[::1]:0", "::1"), ("[::]:0", "127.0.0.1")]
         {
             let listener_socket = TcpListener::bind(bound).expect("a free port");
             let port = listener_socket.local_addr().expect("its address").port();
-            let asked = SocketAddr::new(asked.parse().expect("an address"), port);
-            let found = listener(asked).expect("it listens");
+            let requested = SocketAddr::new(requested.parse().expect("an address"), port);
+            let found = listener(requested).expect("it listens");
             assert_eq!(found.uid, rustix::process::geteuid().as_raw(), "{bound}");
             drop(listener_socket);
-            assert_eq!(listener(asked), Err(Errno::NOENT), "{bound}");
+            assert_eq!(listener(requested), Err(Errno::NOENT), "{bound}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! One client: what it asked for, what it still has to draw, and the order in which it types.
+//! One client: its subscriptions, pending frames, and the order of its input.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,34 +22,34 @@ use crate::registry::Located;
 use crate::tools::{Action, Caller, DEFAULT_TOOL, Effect, Tools};
 use crate::traffic::Event;
 
-/// 30 messages with frames a second.
-const FRAME_PAUSE: Duration = Duration::from_nanos(33_400_000);
-/// How often a small screen is drawn again.
-const SMALL_PAUSE: Duration = Duration::from_millis(200);
-/// How often the list of sessions is told again.
-const LIST_PAUSE: Duration = Duration::from_secs(1);
-/// Frames that are under way to a client before it has drawn one.
+/// Minimum interval between messages with frames: 30 per second.
+const FRAME_INTERVAL: Duration = Duration::from_nanos(33_400_000);
+/// Minimum interval between frames of a small screen.
+const SMALL_INTERVAL: Duration = Duration::from_millis(200);
+/// Minimum interval between session lists.
+const LIST_INTERVAL: Duration = Duration::from_secs(1);
+/// Maximum number of frames sent but not drawn yet.
 const MAX_UNDRAWN: u64 = 2;
-/// How often a client hears what was recorded.
-const EVENTS_PAUSE: Duration = Duration::from_millis(100);
-/// Events that wait to be sent.
+/// Interval at which recorded events are sent.
+const EVENTS_INTERVAL: Duration = Duration::from_millis(100);
+/// Maximum number of events waiting to be sent.
 const MAX_EVENTS: usize = 200;
-/// How long a client may take to accept a message.
-const SEND_PATIENCE: Duration = Duration::from_secs(30);
-/// Sessions that a client may look at; more than a page shows at once.
+/// Timeout for sending one message.
+const SEND_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum number of sessions a client watches; more than a page shows at once.
 const MAX_WATCHED: usize = 200;
-/// Calls that wait for their turn, and answers that wait to be sent.
+/// Maximum number of queued calls, and of queued replies.
 const MAX_WAITING: usize = 256;
-/// Calls other than typing that are worked on at the same time.
+/// Maximum number of concurrent calls other than typing.
 const MAX_CALLS: usize = 16;
-/// Lines of history in one answer.
+/// Maximum history lines in one reply.
 const MAX_HISTORY_LINES: u64 = 500;
-/// Rows of history in one answer.
+/// Maximum history rows in one reply.
 const MAX_HISTORY_ROWS: usize = 2_000;
 
 /// Serves a client until it goes.
 pub(super) async fn run(mut socket: WebSocket, tools: Tools, name: &'static str) {
-    let mut client = Client::new(tools, name);
+    let mut client = LiveClient::new(tools, name);
     if send(&mut socket, client.hello()).await.is_err() {
         return;
     }
@@ -59,12 +59,12 @@ pub(super) async fn run(mut socket: WebSocket, tools: Tools, name: &'static str)
         let due = client.next_due();
         tokio::select! {
             message = socket.recv() => match message {
-                Some(Ok(Message::Text(text))) => client.hear(&text),
+                Some(Ok(Message::Text(text))) => client.handle_message(&text),
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return,
                 Some(Ok(_)) => {}
             },
             Some(answer) = client.answers.recv() => {
-                if let Some(text) = client.told(answer)
+                if let Some(text) = client.serialize(answer)
                     && send(&mut socket, text).await.is_err()
                 {
                     return;
@@ -78,7 +78,7 @@ pub(super) async fn run(mut socket: WebSocket, tools: Tools, name: &'static str)
             },
             () = sleep_until(due) => {
                 client.ask_for_list();
-                for text in [client.frames(), client.noted()].into_iter().flatten() {
+                for text in [client.frames(), client.events_message()].into_iter().flatten() {
                     if send(&mut socket, text).await.is_err() {
                         return;
                     }
@@ -96,13 +96,13 @@ async fn sleep_until(due: Option<Instant>) {
 }
 
 async fn send(socket: &mut WebSocket, text: String) -> Result<(), ()> {
-    match tokio::time::timeout(SEND_PATIENCE, socket.send(Message::Text(text.into()))).await {
+    match tokio::time::timeout(SEND_TIMEOUT, socket.send(Message::Text(text.into()))).await {
         Ok(Ok(())) => Ok(()),
         _ => Err(()),
     }
 }
 
-/// The next thing that is recorded; never, for who does not want to hear of it.
+/// Waits for the next recorded event; forever without a subscription.
 async fn next_event(traffic: &mut Option<broadcast::Receiver<Arc<Event>>>) -> Option<Arc<Event>> {
     let Some(events) = traffic else { return std::future::pending().await };
     match events.recv().await {
@@ -121,30 +121,30 @@ enum Outgoing {
     List(Map<String, Value>),
 }
 
-struct Client {
+struct LiveClient {
     tools: Tools,
-    /// Who types here, in the record.
+    /// Name of the client in the traffic log.
     name: &'static str,
     watched: HashMap<String, Watched>,
-    /// Some session moved.
+    /// Signals that a session changed.
     moved: Arc<Notify>,
     next_frame: Instant,
     sent: u64,
     drawn: u64,
     list_due: Option<Instant>,
     list_told: Instant,
-    /// What the client knows of the sessions.
+    /// Session list as last sent.
     list: Value,
     traffic: Option<broadcast::Receiver<Arc<Event>>>,
-    /// What is recorded and not sent yet.
+    /// Recorded events not sent yet.
     events: VecDeque<Arc<Event>>,
     events_due: Option<Instant>,
     answers: mpsc::Receiver<Outgoing>,
     answering: mpsc::Sender<Outgoing>,
     typing: mpsc::Sender<(u64, Map<String, Value>)>,
-    /// Room for calls other than typing.
+    /// Limits calls other than typing.
     calls: Arc<Semaphore>,
-    /// Ends with the client.
+    /// Background tasks; aborted with the client.
     tasks: JoinSet<()>,
 }
 
@@ -164,7 +164,7 @@ impl Drop for Watched {
     }
 }
 
-impl Client {
+impl LiveClient {
     fn new(tools: Tools, name: &'static str) -> Self {
         let (answering, answers) = mpsc::channel(MAX_WAITING);
         let (typing, typed) = mpsc::channel(MAX_WAITING);
@@ -180,7 +180,7 @@ impl Client {
             sent: 0,
             drawn: 0,
             list_due: None,
-            list_told: now - LIST_PAUSE,
+            list_told: now - LIST_INTERVAL,
             list: Value::Null,
             traffic: None,
             events: VecDeque::new(),
@@ -211,8 +211,9 @@ impl Client {
         self.tools.config().screen_access == ScreenAccess::On
     }
 
-    /// What is not understood is not answered: it comes from a page of another version, which has to be loaded again.
-    fn hear(&mut self, text: &str) {
+    /// Handles a message. An unknown message gets no reply: it comes from a page of another version, which must be
+    /// reloaded.
+    fn handle_message(&mut self, text: &str) {
         match serde_json::from_str(text) {
             Ok(Request::Watch { small, large }) => self.watch(small, large),
             Ok(Request::Ack { s }) => self.drawn = self.drawn.max(s.min(self.sent)),
@@ -272,7 +273,7 @@ impl Client {
         Some(Watched { scale, origin, sent: Sent::default(), has_moved, next: Instant::now(), follower })
     }
 
-    /// When there is something to do without anybody asking.
+    /// Returns the time of the next scheduled work.
     fn next_due(&self) -> Option<Instant> {
         let moved = self.watched.values().filter(|watched| watched.has_moved.load(Ordering::Acquire));
         let frame = moved.map(|watched| watched.next.max(self.next_frame)).min();
@@ -280,18 +281,18 @@ impl Client {
         frame.into_iter().chain(self.list_due).chain(self.events_due).min()
     }
 
-    /// Keeps what was recorded until it is due. Who cannot keep up sees the newest.
+    /// Queues a recorded event. The oldest are dropped for a slow client.
     fn note(&mut self, event: Option<Arc<Event>>) {
         let Some(event) = event else { return };
         if self.events.len() == MAX_EVENTS {
             self.events.pop_front();
         }
         self.events.push_back(event);
-        self.events_due = self.events_due.or(Some(Instant::now() + EVENTS_PAUSE));
+        self.events_due = self.events_due.or(Some(Instant::now() + EVENTS_INTERVAL));
     }
 
-    /// What was recorded, in one message; answers are left out, the page shows what was asked.
-    fn noted(&mut self) -> Option<String> {
+    /// Serializes the queued events as one message, without replies, which the page does not show.
+    fn events_message(&mut self) -> Option<String> {
         self.events_due.filter(|due| *due <= Instant::now())?;
         self.events_due = None;
         let rows = self.events.drain(..).map(|event| {
@@ -304,9 +305,9 @@ impl Client {
         Some(json!({ "t": "traffic", "events": rows.collect::<Vec<_>>() }).to_string())
     }
 
-    /// All that is due, in one message.
+    /// Serializes all due frames as one message.
     fn frames(&mut self) -> Option<String> {
-        // Followers that have ended are forgotten.
+        // Removes finished tasks.
         while self.tasks.try_join_next().is_some() {}
         let now = Instant::now();
         if now < self.next_frame || self.sent - self.drawn >= MAX_UNDRAWN {
@@ -318,22 +319,22 @@ impl Client {
                 continue;
             }
             if watched.scale == Scale::Small {
-                watched.next = now + SMALL_PAUSE;
+                watched.next = now + SMALL_INTERVAL;
             }
             frames.extend(watched.origin.frame(id, watched.scale, &mut watched.sent));
         }
         if frames.is_empty() {
             return None;
         }
-        self.next_frame = now + FRAME_PAUSE;
+        self.next_frame = now + FRAME_INTERVAL;
         self.sent += 1;
-        // A program that moved may be another one by now.
+        // After output, a session may run another program.
         self.list_soon();
         serde_json::to_string(&Frames { t: "frames".to_owned(), s: self.sent, frames }).ok()
     }
 
     fn list_soon(&mut self) {
-        self.list_due = self.list_due.or(Some((self.list_told + LIST_PAUSE).max(Instant::now())));
+        self.list_due = self.list_due.or(Some((self.list_told + LIST_INTERVAL).max(Instant::now())));
     }
 
     fn ask_for_list(&mut self) {
@@ -358,7 +359,7 @@ impl Client {
             Outgoing::List(mut body) => {
                 let mut sessions = body.remove("sessions").unwrap_or_else(|| json!([]));
                 for session in sessions.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
-                    // These change with every byte and are not shown.
+                    // These fields change with every byte and are not shown.
                     session
                         .retain(|name, _| !["last_activity", "buffer_size", "last_heartbeat"].contains(&name.as_str()));
                 }
@@ -394,12 +395,12 @@ impl Client {
         });
     }
 
-    /// An answer that is there at once. Where a client takes no answers it misses one.
+    /// Sends an immediate reply; drops it when the client's queue is full.
     fn answer(&self, n: u64, body: Value) {
         let _ = self.answering.try_send(Outgoing::Reply { n, body });
     }
 
-    /// Rows above the screen, from a line on and before another.
+    /// Sends the rows above the screen between two lines.
     fn history(&mut self, n: u64, id: &str, from: u64, until: u64) {
         if !self.shows_screens() {
             return self.answer(n, refused("reading screens is switched off"));
@@ -408,14 +409,14 @@ impl Client {
             return self.answer(n, refused("only sessions of this server have a history here"));
         };
         let screen = session.masked_screen();
-        // While a program has the alternate screen, all of the main one is behind it.
+        // While the alternate screen is active, the whole main screen is history.
         let is_behind = screen.screen.buffer == kpty_emulator::Buffer::Alternate;
         let top = if is_behind { u64::MAX } else { screen.lines.first().copied().unwrap_or(0) };
         let from = from.max(screen.oldest_line);
         let until = until.min(top.saturating_add(1)).min(from.saturating_add(MAX_HISTORY_LINES));
         let mut rows = session.masked_rows(from..until.max(from), Which::Main);
         if until > top {
-            // Of the line at the upper edge only what is above it.
+            // The line at the upper edge may be partly visible: only its rows above the screen count.
             let visible = screen.lines.iter().filter(|line| **line == top).count();
             rows.truncate(rows.len().saturating_sub(visible));
         }
@@ -425,7 +426,7 @@ impl Client {
     }
 }
 
-/// What a person types reaches the session in the order in which it was typed.
+/// Passes input to sessions in the order in which it was typed.
 async fn type_in_order(
     tools: Tools,
     name: &'static str,

@@ -1,8 +1,8 @@
-//! The handler: protocol requests in, calls of the engine out.
+//! The MCP handler: converts protocol requests to calls of the engine.
 //!
-//! Only this file knows that a tool that failed is a *result* flagged as an error, while a request that makes no sense
-//! is a protocol error. Results are text, the action's JSON last, and nothing structured: some clients show a model
-//! only the structured part, where a screen reads badly.
+//! Only this file knows that a failed tool is a *result* flagged as an error, while an invalid request is a protocol
+//! error. Results are text, with the action's JSON last, and no structured content: some clients show a model only the
+//! structured part, in which a screen is hard to read.
 
 use std::convert::Infallible;
 use std::future::{Future, pending};
@@ -30,12 +30,12 @@ use super::{AGENT_HEADER, CLIENT_HEADER, SERVER_NAME};
 use crate::server::VERSION;
 use crate::tools::{Caller, Offer};
 
-/// How often a client that waits is told that its call goes on. Clients give up after a minute of silence and more.
-const PROGRESS_EVERY: Duration = Duration::from_secs(5);
-/// Requests that are known; one of them with parameters that cannot be read is not an unknown method.
+/// Interval of progress notifications. Clients time out after a minute of silence or more.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
+/// Known methods; invalid parameters of one of them are not reported as an unknown method.
 const METHODS: [&str; 5] = ["initialize", "server/discover", "ping", "tools/list", "tools/call"];
 
-/// Answers one client, or many: clones are the same.
+/// Handler for one client or many; clones are equivalent.
 #[derive(Clone)]
 pub(crate) struct Adapter {
     engine: Arc<dyn Engine>,
@@ -43,18 +43,18 @@ pub(crate) struct Adapter {
     pending: Option<Pending>,
 }
 
-/// What is known of where a request comes from.
+/// Sender of a request.
 #[derive(Default)]
 struct Origin {
-    /// The client's session.
+    /// Client session id.
     session: Option<String>,
-    /// A client that can read only one JSON message: it must be sent nothing else.
+    /// A client that reads a single JSON message, so it must not receive anything else.
     is_plain: bool,
-    /// It shows progress by itself.
+    /// The client displays progress itself.
     shows_progress: bool,
-    /// Who it says it is.
+    /// Agent id that the client claims.
     agent: Option<String>,
-    /// The program whose calls it passes on.
+    /// Program whose calls the client forwards.
     client: Option<String>,
 }
 
@@ -84,7 +84,7 @@ impl Adapter {
         Self { engine: Arc::new(engine), tools: tools().into_iter().map(tool).collect(), pending: None }
     }
 
-    /// Notices in this folder are told.
+    /// Enables notices from this folder.
     pub(super) fn with_pending(self, folder: Option<PathBuf>) -> Self {
         Self { pending: folder.map(Pending::new), ..self }
     }
@@ -157,8 +157,8 @@ impl ServerHandler for Adapter {
         let call = ToolCall { offer, arguments: request.arguments.unwrap_or_default(), caller };
         let answer = tokio::select! {
             answer = self.engine.call(call) => answer,
-            never = tell_progress(&context.peer, token) => match never {},
-            // Nobody reads this: the client is gone, or said that it wants no answer.
+            never = send_progress(&context.peer, token) => match never {},
+            // The client has disconnected or cancelled, so it does not read this.
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled by the client", None)),
         };
         let ToolAnswer { blocks, is_error } = self.with_notice(answer, origin.session.as_deref()).await;
@@ -221,19 +221,19 @@ fn content_block(block: Block) -> ContentBlock {
     }
 }
 
-/// Tells a client again and again that its call goes on, in seconds since it began. Never ends by itself.
-async fn tell_progress(peer: &Peer<RoleServer>, token: Option<ProgressToken>) -> Infallible {
+/// Sends progress notifications with the elapsed seconds until it is dropped.
+async fn send_progress(peer: &Peer<RoleServer>, token: Option<ProgressToken>) -> Infallible {
     let Some(token) = token else { return pending().await };
     let begun = Instant::now();
-    let mut ticks = interval_at(begun + PROGRESS_EVERY, PROGRESS_EVERY);
+    let mut ticks = interval_at(begun + PROGRESS_INTERVAL, PROGRESS_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let seconds = ticks.tick().await.duration_since(begun).as_secs();
         let progress = ProgressNotificationParam::new(token.clone(), seconds as f64)
             .with_message(format!("still waiting, {seconds} s so far"));
         if let Err(error) = peer.notify_progress(progress).await {
-            // A client that does not listen may still be there for the answer.
-            tracing::debug!("progress could not be told: {error}");
+            // The notification may fail for a client that still waits for the reply.
+            tracing::debug!("cannot send progress: {error}");
         }
     }
 }

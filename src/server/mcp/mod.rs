@@ -1,9 +1,9 @@
-//! MCP: the only home of its library. What comes in here are HTTP requests or lines on standard input, what goes out
-//! are calls of an [`Engine`]; nothing here knows what a terminal is.
+//! MCP, the only module that uses its library. Input is HTTP requests or lines on standard input, output is calls of an
+//! [`Engine`]; this module knows nothing about terminals.
 //!
-//! [`plain`] tells clients that speak the protocol from those that only speak JSON, [`adapter`] is the handler of both,
-//! [`published`] is what they are told of the tools, [`sessions`] keeps client sessions over a restart, [`live`]
-//! bounds them, [`pending`] brings notices, [`stdio`] is the same without HTTP.
+//! [`plain`] separates clients that speak the protocol from those that only speak JSON, [`adapter`] handles both,
+//! [`published`] describes the tools, [`sessions`] keeps client sessions over a restart, [`live`] limits them,
+//! [`pending`] delivers notices, [`stdio`] is the transport without HTTP.
 
 mod adapter;
 mod engine;
@@ -32,49 +32,49 @@ use plain::Gate;
 pub(super) use plain::name_in;
 use published::Published;
 
-/// The way in for HTTP, to the tools.
+/// The HTTP entry point, connected to the tools.
 pub(super) type McpGate = Gate<Adapter>;
 
-/// The name in `serverInfo`.
+/// Name in `serverInfo`.
 pub(super) const SERVER_NAME: &str = "kpty";
 
-/// A plain client sends it when whoever it works for is shown that a call goes on; its waits are then not cut short.
+/// Sent by a plain client that displays progress itself; its waits are then not shortened.
 pub const SHOWS_PROGRESS_HEADER: HeaderName = HeaderName::from_static("kpty-shows-progress");
 
-/// The header in which a caller says who it is. It is a claim, and recorded as one.
+/// Header with the caller's agent id: an unverified claim, recorded as such.
 pub const AGENT_HEADER: HeaderName = HeaderName::from_static("x-kpty-agent");
-/// The header in which a program that passes calls on says whose they are.
+/// Header of a forwarding program with the name of its own client.
 pub const CLIENT_HEADER: HeaderName = HeaderName::from_static("x-kpty-client");
 
-/// The folder for client sessions, below the state folder.
+/// Folder of client sessions below the state folder.
 const SESSIONS_FOLDER: &str = "mcp_sessions";
 
-/// The longest id of a client session that becomes the name of a file.
+/// Maximum length of a client session id that becomes a file name.
 const MAX_FILE_ID: usize = 128;
 
-/// Where files are.
+/// Folders that the module uses.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Folders {
-    /// The server's own; without one, client sessions end with the server.
+    /// State folder; without one, client sessions end with the server.
     pub(super) state: Option<PathBuf>,
-    /// Where others leave notices for a client session; see [`pending`].
+    /// Folder of notices for client sessions; see [`pending`].
     pub(super) pending: Option<PathBuf>,
 }
 
-/// The tools in the words of `tools/list`, for those who ask without the protocol.
+/// Returns the tools in the format of `tools/list`, for clients without the protocol.
 pub(super) fn tool_definitions() -> Vec<Value> {
     let define =
         |tool: Published| json!({ "name": tool.name, "description": tool.description, "inputSchema": tool.schema });
     published::tools().into_iter().map(define).collect()
 }
 
-/// Opens the way in.
+/// Creates the HTTP entry point.
 pub(super) fn gate(engine: impl Engine, folders: &Folders) -> Arc<McpGate> {
     let adapter = Adapter::new(engine).with_pending(folders.pending.clone());
     Arc::new(Gate::new(adapter, folders.state.as_ref().map(|folder| folder.join(SESSIONS_FOLDER))))
 }
 
-/// The name of the file of a client session. An id comes from outside: only letters, digits, `-` and `_` name a file.
+/// Returns the file name of a client session. Ids are untrusted: only letters, digits, `-` and `_` are accepted.
 fn file_name(id: &str) -> Option<String> {
     let is_harmless = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     let is_name = !id.is_empty() && id.len() <= MAX_FILE_ID && id.bytes().all(is_harmless);

@@ -1,9 +1,8 @@
-//! The way in for HTTP: clients that speak the protocol go to one service, clients that only speak JSON to another.
+//! HTTP entry point: protocol clients and plain JSON clients use separate services.
 //!
-//! A client of the protocol names both media types in `Accept`; it gets sessions, streams and all errors as the
-//! protocol has them, untouched. Anybody else is *plain*: `POST` one JSON-RPC message, get one JSON message back; no
-//! handshake, no session, nothing to be kept alive. What a plain client leaves out is supplied, and its errors come as
-//! JSON-RPC with status 200.
+//! A protocol client names both media types in `Accept`; it gets sessions, streams and protocol errors unchanged. Any
+//! other client is *plain*: it `POST`s one JSON-RPC message and gets one JSON message, without handshake, session or
+//! keep-alive. What a plain client omits is supplied, and its errors are JSON-RPC with status 200.
 
 use std::future::{Future, ready};
 use std::path::PathBuf;
@@ -33,17 +32,17 @@ use crate::server::body::{MAX_BODY_BYTES, bytes_of};
 use crate::server::connections::{ResponseFuture, RequestHandler};
 use crate::traffic::clean_name;
 
-/// The header with the id of a client session.
+/// Header with the client session id.
 pub(super) const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
-/// The longest id of a client session that is echoed.
+/// Maximum length of an echoed client session id.
 const MAX_SESSION_ID: usize = 200;
-/// Headers of the protocol; a plain client's do not count, because they may contradict its message.
+/// Protocol headers; those of a plain client are ignored, because they may contradict its message.
 const PROTOCOL_HEADERS: [&str; 3] = ["mcp-protocol-version", "mcp-method", "mcp-name"];
-/// After so long without a word a client session is forgotten in memory, not on disk. It must be longer than any call:
-/// a silent call does not count as a word, and would be cut off.
+/// Idle time after which a client session is evicted from memory, not from disk. Must exceed the duration of any call:
+/// a running call does not count as activity and would be cut off.
 const IDLE_SESSION: Duration = Duration::from_secs(24 * 3_600);
 
-/// The mark of a request of a plain client.
+/// Marks a request of a plain client.
 #[derive(Clone, Debug)]
 #[cfg_attr(not(feature = "conformance"), expect(unreachable_pub, reason = "public for the conformance fixtures"))]
 pub struct Plain {
@@ -51,18 +50,18 @@ pub struct Plain {
     pub(super) session: Option<String>,
     /// See [`SHOWS_PROGRESS_HEADER`].
     pub(super) shows_progress: bool,
-    /// Who it says it is.
+    /// Agent id that the client claims.
     pub(super) agent: Option<String>,
-    /// The program whose calls it passes on.
+    /// Program whose calls the client forwards.
     pub(super) client: Option<String>,
 }
 
-/// What a header names, made harmless.
+/// Returns a sanitized name from a header.
 pub(crate) fn name_in(headers: &HeaderMap, header: HeaderName) -> Option<String> {
     headers.get(header).and_then(|value| clean_name(&String::from_utf8_lossy(value.as_bytes())))
 }
 
-/// How a client and its session are named together.
+/// Joins the names of a client and its session.
 pub(super) fn client_name(client: Option<&str>, session: Option<&str>) -> Option<String> {
     match (client, session) {
         (None, None) => None,
@@ -103,7 +102,7 @@ pub struct PlainResult {
 }
 
 impl PlainResult {
-    /// About how many bytes its texts take.
+    /// Estimates the size of its texts in bytes.
     fn size(&self) -> usize {
         let sizes = self.content.iter().map(|block| match block {
             Block::Text { text } => text.len(),
@@ -113,7 +112,7 @@ impl PlainResult {
         sizes.sum()
     }
 
-    /// Adds it as it stands on the wire.
+    /// Appends it in the wire format.
     fn push(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"content\":");
         json_text::push_all(b'[', &self.content, b']', out, Block::push);
@@ -122,7 +121,7 @@ impl PlainResult {
 }
 
 impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Gate<H> {
-    /// Client sessions are kept in the folder, if there is one. A folder that cannot be used costs that and no more.
+    /// Keeps client sessions in the folder, if there is one. An unusable folder disables only that.
     pub(super) fn new(handler: H, sessions_folder: Option<PathBuf>) -> Self {
         let sessions = sessions_folder.and_then(|folder| match Sessions::open(folder) {
             Ok(sessions) => Some(sessions),
@@ -132,7 +131,7 @@ impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Gate<H> {
             }
         });
         let stopping = CancellationToken::new();
-        // Names and origins are checked for all routes before a request comes here.
+        // Host names and origins are checked for all routes before a request arrives here.
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
             .disable_allowed_origins()
@@ -156,12 +155,12 @@ impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Gate<H> {
         }
     }
 
-    /// Ends all streams: nobody is going to say anything more.
+    /// Ends all streams at shutdown.
     pub(crate) fn stop(&self) {
         self.stopping.cancel();
     }
 
-    /// Each way has a box of its own: the library's is many times what a plain call needs.
+    /// Each path is boxed separately: the library's future is much larger than that of a plain call.
     fn handle(&self, mut request: Request) -> ResponseFuture<'_> {
         if request.method() != Method::POST || accepts_streams(request.headers()) {
             return Box::pin(self.handle_strict(request));
@@ -204,7 +203,7 @@ impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Gate<H> {
             }
         };
         let plain = Plain {
-            // Nobody can have left a notice for an id that was just made up.
+            // A new id cannot have a notice yet.
             session: session
                 .filter(|id| headers.get(SESSION_HEADER) == Some(id))
                 .and_then(|id| id.to_str().ok())
@@ -247,8 +246,8 @@ impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> RequestHandler for Gat
     }
 }
 
-/// A message with a result of about this size. Its room is taken at once: a screen would otherwise be copied several times
-/// while it grows.
+/// Builds a message with a result of about this size. Allocates at once, because growing would copy a screen several
+/// times.
 fn json_response(id: &Value, size: usize, push_result: impl FnOnce(&mut Vec<u8>)) -> Response {
     let mut bytes = Vec::with_capacity(size + size / 4 + 256);
     bytes.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
@@ -267,14 +266,14 @@ fn session_manager() -> LocalSessionManager {
     manager
 }
 
-/// The protocol demands that its clients can read both.
+/// The protocol requires clients to accept both.
 fn accepts_streams(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let accepted = accepted.collect::<Vec<_>>().join(",").to_ascii_lowercase();
     accepted.contains("application/json") && accepted.contains("text/event-stream")
 }
 
-/// The caller's own session id, or a new one. Nothing is kept under it.
+/// Returns the caller's session id or a new one. Nothing is stored under it.
 fn session_header(headers: &HeaderMap) -> Option<HeaderValue> {
     let given = headers.get(SESSION_HEADER).filter(|id| !id.is_empty() && id.len() <= MAX_SESSION_ID).cloned();
     given.or_else(|| HeaderValue::try_from(["session_", &passing_hex()].concat()).ok())
@@ -320,7 +319,7 @@ mod tests {
         }
     }
 
-    /// An engine that never answers, and tells when it is asked and when it is left alone again.
+    /// An engine that never replies and reports when it is called and cancelled.
     struct Endless(tokio::sync::mpsc::UnboundedSender<&'static str>);
 
     struct Left(tokio::sync::mpsc::UnboundedSender<&'static str>);
@@ -341,7 +340,7 @@ mod tests {
         }
     }
 
-    /// Only a failure reaches it.
+    /// Only an error reaches this handler.
     async fn next(events: &mut tokio::sync::mpsc::UnboundedReceiver<&'static str>) -> Option<&'static str> {
         tokio::time::timeout(Duration::from_secs(20), events.recv()).await.ok().flatten()
     }
