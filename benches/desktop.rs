@@ -1,6 +1,6 @@
-//! What it costs to read a desktop's terminal through kpty, as a ratio to the bridge's own answer within one run. A time
-//! ends with the last byte of an answer: what a client makes of it is not the server's. The desktop is the one of the
-//! tests, in Node; `scripts/desktop` installs what it needs.
+//! Cost of reading a desktop's terminal through kpty, as a ratio to the bridge's own response in the same run. A
+//! measurement ends with the last byte of a response, so the client's parsing is not included. The desktop is the one
+//! of the tests, in Node; `scripts/desktop` installs what it needs.
 
 #![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 
@@ -84,7 +84,7 @@ fn main() {
     assert_eq!(runtime.block_on(tools.shutdown()), []);
 }
 
-/// A call of the tool.
+/// Calls the tool.
 fn message(arguments: &Value) -> Value {
     let params = json!({ "name": "k_pty", "arguments": arguments });
     json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params })
@@ -102,7 +102,7 @@ fn show(what: &str, times: &mut [Duration]) -> f64 {
     p50
 }
 
-/// The desktop; it ends with its input.
+/// The desktop process; it ends when its standard input closes.
 struct App {
     child: Child,
     port: u16,
@@ -132,7 +132,7 @@ impl Drop for App {
     }
 }
 
-/// One connection, blocking.
+/// One blocking connection.
 struct Client {
     stream: BufReader<TcpStream>,
     port: u16,
@@ -149,7 +149,7 @@ impl Client {
         serde_json::from_slice(&self.exchange(path, &body.to_string())).expect("JSON")
     }
 
-    /// Sends a request, and takes the whole answer.
+    /// Sends a request and reads the whole response.
     fn exchange(&mut self, path: &str, body: &str) -> Vec<u8> {
         let port = self.port;
         let head = format!("POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n");

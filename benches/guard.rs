@@ -1,7 +1,6 @@
-//! How long the guard takes to judge a line: ordinary ones, and the worst that we could think of, at several lengths.
+//! Time to classify a command line: ordinary lines and the slowest known ones, at several lengths.
 //!
-//! `cargo bench --bench guard`. The bound is 1 ms for 1 KB, and growth with the length; a short line
-//! is to cost less than 20 µs.
+//! `cargo bench --bench guard`. The limit is 1 ms per KB with linear growth; a short line should take less than 20 µs.
 
 #![allow(clippy::print_stdout, reason = "a benchmark says what it measured")]
 
@@ -10,7 +9,7 @@ use std::time::{Duration, Instant};
 use kpty_guard::Policy;
 
 const ROUNDS: usize = 30;
-/// Calls in a round of a short line.
+/// Calls per round for a short line.
 const CALLS: u32 = 200;
 
 fn main() {
@@ -37,7 +36,7 @@ fn main() {
     }
 }
 
-/// The time of one call, the fastest of several rounds: every line that is typed is judged.
+/// Returns the time of one call, the fastest of several rounds. Every typed line is classified.
 fn per_call(line: &str) -> Duration {
     let policy = Policy::default();
     let round = |_| {

@@ -1,5 +1,5 @@
-//! What a call over HTTP costs, as ratios within one run: to a blocking read loop on a bare PTY, to an echo by the same
-//! HTTP library, to tmux in control mode. One client for all, on kept connections.
+//! Cost of an HTTP call as ratios within one run: to a blocking read loop on a bare PTY, to an echo server with the
+//! same HTTP library, and to tmux in control mode. One client is used for all, on persistent connections.
 
 #![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 
@@ -20,12 +20,12 @@ use serde_json::{Value, json};
 use crate::support::{COLS, Home, ROWS, percentile, runtime, verdict};
 
 const ROUNDS: usize = 1_000;
-/// Calls in a row, where they are not made from rest.
+/// Number of consecutive calls, where calls do not start from idle.
 const ROW: usize = 20;
-/// After so long, what a server does behind its answer is over. axum's echo wakes two more threads, which look for work:
-/// whoever is asked next would be late.
+/// Pause after which a server's background work is done. axum's echo wakes two more threads that look for work, which
+/// would delay the next call.
 const REST: Duration = Duration::from_millis(1);
-/// After so long, clients that have come or gone are no more work.
+/// Pause after which opened or closed clients cause no further work.
 const SETTLED: Duration = Duration::from_millis(60);
 const CONNECTIONS: usize = 16;
 const CALLS: usize = 500;
@@ -68,7 +68,7 @@ fn main() {
     assert_eq!(runtime.block_on(tools.shutdown()), []);
 }
 
-/// One connection, blocking.
+/// One blocking connection.
 struct Client {
     stream: BufReader<TcpStream>,
     head: String,
@@ -82,7 +82,7 @@ impl Client {
         Self { stream: BufReader::new(stream), head }
     }
 
-    /// Sends a body and reads the answer's.
+    /// Sends a body and reads the response body.
     fn post(&mut self, body: &str) -> Vec<u8> {
         let request = format!("{}Content-Length: {}\r\n\r\n{body}", self.head, body.len());
         self.stream.get_mut().write_all(request.as_bytes()).expect("it reads");
@@ -149,8 +149,9 @@ fn talk(client: &mut Client, id: &str, home: &Home) {
     judge("talk, to a poll every 50 ms", talk / 50_000.0, 0.02, talk / 50_000.0 <= 0.02);
 }
 
-/// The screen, to an echo of its size and to tmux's: called from rest, as agents do; by turns, where each is late by what
-/// the one before it does behind its answer; and in rows, where what is left is mostly the work itself.
+/// Reads the screen, compared with an echo of the same size and with tmux: from idle, as agents call; alternating,
+/// where each call pays for the background work of the one before it; and back to back, where mostly the work itself
+/// remains.
 fn viewport(client: &mut Client, id: &str, echo: SocketAddr) {
     let fill = json!({ "action": "talk", "session_id": id, "command": "clear; seq -f 'line %g of a full screen' 60" });
     client.call(fill);
@@ -174,7 +175,7 @@ fn viewport(client: &mut Client, id: &str, echo: SocketAddr) {
     }
 }
 
-/// So many calls after a rest.
+/// Returns the times of calls from idle.
 #[expect(clippy::disallowed_methods, reason = "nothing is waited for: the rest is what is measured from")]
 fn repeat(rest: Duration, calls: usize, times: &mut Vec<Duration>, mut call: impl FnMut()) {
     if !rest.is_zero() {
@@ -183,8 +184,8 @@ fn repeat(rest: Duration, calls: usize, times: &mut Vec<Duration>, mut call: imp
     times.extend((0..calls).map(|_| timed(&mut call).0));
 }
 
-/// Calls per second on several connections: the protocol's own call for nothing, and the least that an action does,
-/// which is judged, masked and recorded as any other.
+/// Calls per second on several connections: the protocol's no-op, and the cheapest action, which is checked, redacted
+/// and recorded like any other.
 fn rate(server: SocketAddr, echo: SocketAddr) {
     let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }).to_string();
     let action = message(json!({ "action": "resize", "session_id": "pty_none", "cols": 80, "rows": 24 }));
@@ -215,7 +216,7 @@ fn per_second(address: SocketAddr, body: &str) -> f64 {
     (CONNECTIONS * CALLS) as f64 / time.as_secs_f64()
 }
 
-/// The same call alone, and while others wait.
+/// Measures the same call alone and with concurrent calls.
 fn beside_waits(client: &mut Client, server: SocketAddr, id: &str) {
     let question = message(json!({ "action": "term_read", "session_id": id, "mode": "viewport" }));
     let wait = message(json!({ "action": "wait", "session_id": id, "text": "never", "timeout_ms": 30_000 }));
@@ -227,7 +228,7 @@ fn beside_waits(client: &mut Client, server: SocketAddr, id: &str) {
     };
     for count in [1, CONNECTIONS] {
         let (mut alone, mut beside) = (Vec::new(), Vec::new());
-        // By turns, because a machine is not as fast in one second as in the next.
+        // Alternates, because machine speed varies from second to second.
         for _ in 0..ROUNDS / ROW {
             repeat(SETTLED, ROW, &mut alone, || drop(client.post(&question)));
             let waiting: Vec<_> = (0..count).map(begin_to_wait).collect();
@@ -239,7 +240,7 @@ fn beside_waits(client: &mut Client, server: SocketAddr, id: &str) {
     }
 }
 
-/// tmux with a socket of its own, asked over its control mode.
+/// tmux on a private socket, used through its control mode.
 struct Tmux {
     child: Child,
     input: ChildStdin,
@@ -257,7 +258,7 @@ impl Tmux {
         let input = child.stdin.take().expect("a pipe");
         let output = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut tmux = Self { child, input, output, socket };
-        // The screen is drawn in its own time.
+        // The screen is drawn asynchronously.
         while !tmux.capture().contains("line 60 ") {}
         tmux
     }
@@ -269,7 +270,7 @@ impl Tmux {
             line.clear();
             let read = self.output.read_line(&mut line).expect("tmux answers");
             assert!(read > 0, "tmux is gone");
-            // The answer of the session's own start has an end, too, and no text.
+            // The reply to the session's own start also has an end marker, and no text.
             if line.starts_with("%end") && !text.is_empty() {
                 return text;
             }

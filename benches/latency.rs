@@ -1,4 +1,4 @@
-//! How long a `talk` takes, as a ratio to a blocking read loop on a bare PTY in the same run.
+//! Latency of `talk`, as a ratio to a blocking read loop on a bare PTY in the same run.
 
 #![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 
@@ -27,7 +27,7 @@ fn main() {
     });
 }
 
-/// Nothing else going on.
+/// Measures on an otherwise idle machine.
 async fn quiet(home: &Home) {
     let bare = Floor::new(home);
     marked_floor(home);
@@ -43,7 +43,7 @@ async fn quiet(home: &Home) {
     bare.end();
 }
 
-/// The same while other sessions print without a pause.
+/// Measures while other sessions print continuously.
 async fn under_flood(home: &Home) {
     for floods in [1, 3] {
         let mut noise = Vec::new();
@@ -60,7 +60,7 @@ async fn under_flood(home: &Home) {
     }
 }
 
-/// What the marks cost bash itself: the same blocking loop, with our start-up file.
+/// Measures what the marks cost bash: the same blocking loop with the integration script.
 fn marked_floor(home: &Home) {
     let (mut bare, secret) = home.bare_marked();
     let ready = format!("133;B;k={secret}");
@@ -87,13 +87,13 @@ fn marked_floor(home: &Home) {
     bare.end();
 }
 
-/// A blocking read loop on a bare `bash`, on a thread of its own: it must not take one of the sessions' threads.
+/// A blocking read loop on a bare `bash`, on its own thread, so that it takes none of the sessions' threads.
 struct Floor {
     questions: std::sync::mpsc::Sender<Question>,
     thread: std::thread::JoinHandle<()>,
 }
 
-/// What to type, what to read up to, and who wants to know how long that took.
+/// Text to type, text to read up to, and the channel for the measured time.
 type Question = (String, String, oneshot::Sender<Duration>);
 
 impl Floor {
@@ -122,7 +122,7 @@ impl Floor {
     }
 }
 
-/// Interleaved rounds of the floor and of a session: each begins while the other's shell draws its prompt.
+/// Alternates rounds of the reference and of a session: each begins while the other's shell draws its prompt.
 async fn compare(what: &str, bare: &Floor, session: &Session) {
     let (mut floor, mut times) = (Vec::new(), Vec::new());
     session.talk(talk("echo warm")).await.expect("a warm shell");

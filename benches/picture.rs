@@ -1,6 +1,6 @@
-//! How long a picture takes: a full screen of 120x40 cells, every one with text, many colours and boxes.
+//! Time to render a full screen of 120x40 cells with text, many colours and boxes in every cell.
 //!
-//! `cargo bench --bench picture`. The bound is 10 ms for the SVG.
+//! `cargo bench --bench picture`. The limit is 10 ms for the SVG.
 
 #![allow(clippy::print_stdout, reason = "a benchmark says what it measured")]
 

@@ -1,5 +1,5 @@
-//! What recording costs a `talk`: two sets of tools, one with the record, the sessions' logs and the state folder, one
-//! without a record; asked in turn, in the same run.
+//! Cost of recording for a `talk`: two sets of tools, one with the traffic log, session logs and state folder, one
+//! without; called alternately in the same run.
 
 #![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 
@@ -16,9 +16,9 @@ use serde_json::{Map, Value, json};
 
 use crate::support::{COLS, Home, ROWS, median, percentile, rounds, runtime, verdict};
 
-/// Talks of each kind in one round.
+/// Calls of each kind per round.
 const TALKS: usize = 400;
-/// A record may cost so much.
+/// Permitted cost of recording.
 const GOAL: f64 = 1.03;
 
 fn main() {
@@ -83,7 +83,7 @@ async fn compare(home: &Home) {
     for _ in 0..rounds(9) {
         let (mut without, mut with) = (Vec::new(), Vec::new());
         for round in 0..TALKS {
-            // Who comes first changes, so that neither always follows the other.
+            // The order alternates, so that neither kind always follows the other.
             if round % 2 == 0 {
                 without.push(off.talk(round).await);
                 with.push(on.talk(round).await);

@@ -1,7 +1,7 @@
-//! How fast secrets are masked, in ordinary text and in text made to be slow.
+//! Throughput of redaction, for ordinary text and for text that is slow to redact.
 //!
-//! Every input is redacted as one text; the same input of twice the size must take about twice the time. Every answer
-//! of the server passes here, so the cost of a short one is told as well.
+//! Every input is redacted as one text; an input of twice the size must take about twice the time. Every reply of the
+//! server is redacted, so the cost of a short one is reported as well.
 
 #![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 
@@ -10,16 +10,16 @@ use std::time::{Duration, Instant};
 
 use kpty_guard::Redactor;
 
-/// Bytes of each input.
+/// Size of each input, in bytes.
 const SIZE: usize = 8 << 20;
-/// Short texts that are redacted in one round.
+/// Number of short texts redacted per round.
 const CALLS: u32 = 1_000;
-/// What is promised.
+/// Required throughput.
 const LEAST_MB_PER_S: f64 = 50.0;
-/// How much longer twice the text may take.
+/// Permitted slowdown for twice the text.
 const MOST_GROWTH: f64 = 3.0;
 
-/// Names of inputs and what they repeat.
+/// Names of inputs and their repeated content.
 fn inputs() -> Vec<(&'static str, String)> {
     let token = ["gh", "p_", &"a1B2c3D4e5F6".repeat(3)].concat();
     let log =
@@ -67,7 +67,7 @@ fn time(redactor: &Redactor, text: &str) -> Duration {
     began.elapsed()
 }
 
-/// Nanoseconds that one call takes, the fastest of several rounds.
+/// Returns the nanoseconds of one call, the fastest of several rounds.
 fn per_call(redactor: &Redactor, text: &str) -> u128 {
     let round = |_| {
         let began = Instant::now();
@@ -92,7 +92,7 @@ fn main() {
     for (name, piece) in inputs() {
         let text: String = piece.chars().cycle().take(SIZE).collect();
         let half = &text[..text.floor_char_boundary(SIZE / 2)];
-        // The first time builds what is built once.
+        // The first call initializes lazy state.
         let _ = time(&redactor, half);
         let (half, whole) = (time(&redactor, half), time(&redactor, &text).min(time(&redactor, &text)));
         let speed = text.len() as f64 / 1e6 / whole.as_secs_f64();

@@ -1,8 +1,8 @@
-//! What many sessions cost: their start as a ratio to a loop that only starts shells on bare PTYs, the memory of a
-//! fresh one, and what they do while nothing happens.
+//! Cost of many sessions: start time as a ratio to a loop that only starts shells on bare PTYs, memory of a fresh
+//! session, and activity while idle.
 //!
-//! `KPTY_BENCH_TERM_KIB` is what an empty terminal of the bare engine takes, as the emulator's `memory` benchmark says;
-//! without it an empty emulator of ours stands in.
+//! `KPTY_BENCH_TERM_KIB` is the size of an empty terminal of the bare engine, as reported by the emulator's `memory`
+//! benchmark; without it an empty emulator of this crate is measured.
 
 #![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 
@@ -18,10 +18,10 @@ use kpty_emulator::{Emulator, Settings, Size};
 use crate::support::{COLS, Home, ROWS, median, runtime, verdict};
 
 const SESSIONS: usize = 300;
-/// Sessions that are started before the next kind has its turn.
+/// Number of sessions started per batch.
 const BATCH: usize = 10;
 const IDLE: Duration = Duration::from_secs(10);
-/// Shells that are started need a moment to fall silent; the threads that started them go after ten seconds.
+/// Time for started shells to become idle; the threads that started them exit after ten seconds.
 const SETTLE: Duration = Duration::from_secs(12);
 
 fn main() {
@@ -36,7 +36,7 @@ fn main() {
     idle();
 }
 
-/// Runs this program again for one figure: what another measurement left behind would blur it.
+/// Runs this program again for one figure, without the residue of other measurements.
 fn child(kind: &str) -> Vec<f64> {
     let program = std::env::current_exe().expect("the path of this program");
     let output = Command::new(program).args(["--measure", kind]).output().expect("this program starts");
@@ -61,7 +61,7 @@ fn run<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> T
     runtime.block_on(async { tokio::spawn(future).await.expect("the benchmark") })
 }
 
-/// Starts of shells, a batch of each kind in turn; all of them live until the end.
+/// Starts shells in alternating batches of each kind; all of them live until the end.
 fn starts() {
     println!("{:<30} {:>8} {:>9} {:>7}", "300 starts", "ms each", "spread %", "ratio");
     for (shell, args) in [("/bin/bash", &["--norc"] as &[&str]), ("/bin/sh", &[])] {
@@ -75,7 +75,7 @@ fn starts() {
                 let first = began.elapsed();
                 let second = start(&home, shell, args, Integration::Off, &mut sessions).await;
                 let third = start(&home, shell, args, Integration::Auto, &mut sessions).await;
-                // The first batch warms caches up.
+                // The first batch warms up caches.
                 if batch > 0 {
                     let each = |time: Duration| time.as_secs_f64() * 1e3 / BATCH as f64;
                     bare.push(each(first));
@@ -133,7 +133,7 @@ async fn end(sessions: Vec<Session>) {
     }
 }
 
-/// Resident memory of fresh sessions.
+/// Measures the resident memory of fresh sessions.
 fn memory() {
     println!("{:<30} {:>8} {:>7}", "memory of a fresh session", "KiB", "ratio");
     let emulator = child("emulator")[0];
@@ -164,7 +164,7 @@ fn emulators() -> f64 {
 
 async fn resident(integration: Integration) -> Vec<f64> {
     let home = Home::new();
-    // The runtime, the patterns and the like are there once.
+    // The runtime, the patterns and the like are allocated once.
     let first = sessions(&home, 1, integration).await;
     let before = resident_kib();
     let all = sessions(&home, SESSIONS, integration).await;
@@ -174,7 +174,7 @@ async fn resident(integration: Integration) -> Vec<f64> {
     vec![each]
 }
 
-/// What sessions do while nothing happens.
+/// Measures the activity of idle sessions.
 fn idle() {
     println!("{:<30} {:>8} {:>9}", "idle for 10 s", "CPU ms", "switches");
     let one = child("idle-1");
@@ -201,7 +201,7 @@ fn cpu_ms() -> f64 {
     time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6
 }
 
-/// Of all threads.
+/// Sum over all threads.
 fn voluntary_switches() -> f64 {
     let threads = Path::new("/proc/self/task").read_dir().expect("a Linux system");
     let of = |thread: &Path| -> f64 {

@@ -1,5 +1,5 @@
-//! How fast output goes through a session, as a ratio to a raw drain of a bare PTY and to a detached tmux in the same
-//! run; and what a read of the screen costs meanwhile.
+//! Output throughput of a session, as a ratio to a raw drain of a bare PTY and to a detached tmux in the same run; and
+//! the cost of reading the screen meanwhile.
 
 #![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 
@@ -19,9 +19,9 @@ use crate::support::{COLS, Home, ROWS, median, percentile, rounds, runtime, verd
 
 const CAT_BYTES: usize = 40_000_000;
 const YES_BYTES: usize = 8_000_000;
-/// Percent that a reference may spread over for its run to count.
+/// Maximum spread of a reference, in percent, for its run to count.
 const MAX_SPREAD: f64 = 25.0;
-/// Between two reads of the screen.
+/// Pause between two reads of the screen.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// A program that prints.
@@ -54,7 +54,7 @@ fn main() {
     });
 }
 
-/// Interleaved rounds of the raw drain, a session and tmux.
+/// Alternates rounds of the raw drain, a session and tmux.
 async fn flows(home: &Home, cat: &Flood, yes: &Flood) {
     let has_tmux = Command::new("tmux").arg("-V").stdout(Stdio::null()).status().is_ok_and(|status| status.success());
     let [mut raw_cat, mut our_cat, mut tmux_cat, mut raw_yes, mut our_yes] = [const { Vec::<f64>::new() }; 5];
@@ -66,7 +66,7 @@ async fn flows(home: &Home, cat: &Flood, yes: &Flood) {
             tokio::task::block_in_place(|| yes.raw(home)),
             yes.ours(home).await,
         ];
-        // The first round warms caches up.
+        // The first round warms up caches.
         if round > 0 {
             let all = [&mut raw_cat, &mut our_cat, &mut tmux_cat, &mut raw_yes, &mut our_yes];
             all.into_iter().zip(times).for_each(|(all, time)| all.push(time.as_secs_f64()));
@@ -91,7 +91,7 @@ async fn flows(home: &Home, cat: &Flood, yes: &Flood) {
     compare("  of the raw drain", &raw_yes, &our_yes, 0.85);
 }
 
-/// The median of the rounds' ratios against its goal. A reference that spreads widely tells of neighbours, not of us.
+/// Compares the median ratio with its goal. A reference with a wide spread shows load of other processes.
 fn compare(name: &str, reference: &[f64], ours: &[f64], goal: f64) {
     let ratios: Vec<f64> = reference.iter().zip(ours).map(|(reference, ours)| reference / ours).collect();
     let (ratio, spread) = median(&ratios);
@@ -131,7 +131,7 @@ impl Flood {
         home.session(self.program, &self.args(), Integration::Off).await
     }
 
-    /// The session has seen it all.
+    /// The session has received everything.
     fn check(&self, session: &Session) {
         let end = session.read(&Request { max_lines: Some(0), ..Request::new(Mode::Tail) });
         assert_eq!(end.next_line, self.lines, "lines of {}", self.name);
@@ -144,7 +144,7 @@ async fn wait_for_end(session: &Session) {
     assert!(matches!(answer.ending, Ending::Exit(_)), "{:?}", answer.ending);
 }
 
-/// The same in a tmux server of its own that nobody looks at.
+/// Measures a private tmux server without an attached client.
 fn tmux(path: &str, round: usize) -> Duration {
     let socket = format!("kpty-bench-{}-{round}", std::process::id());
     let run = |args: &[&str]| {
@@ -153,7 +153,7 @@ fn tmux(path: &str, round: usize) -> Duration {
         command.status().expect("tmux starts")
     };
     let (cols, rows) = (COLS.to_string(), ROWS.to_string());
-    // The pane stays until the server is told to go, so that nobody comes too late to wait.
+    // The pane stays until the server is stopped, so that a late waiter still finds it.
     let line = format!("cat {path}; tmux -L {socket} wait-for -S done; sleep 60");
     let began = Instant::now();
     assert!(run(&["new-session", "-d", "-x", &cols, "-y", &rows, &line]).success(), "tmux has no session");
@@ -168,7 +168,7 @@ fn uid() -> u32 {
     rustix::process::getuid().as_raw()
 }
 
-/// Reads of the screen while `cat` runs, and after it.
+/// Reads the screen while `cat` runs, and afterwards.
 #[allow(clippy::disallowed_methods, reason = "reads come at a pace of their own")]
 async fn reads(home: &Home, cat: &Flood) {
     let (mut busy, mut rest) = (Vec::new(), Vec::new());

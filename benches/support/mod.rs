@@ -1,4 +1,4 @@
-//! What the benchmarks share: sessions in a home of their own, a bare PTY beside them, and a few numbers.
+//! Shared parts of the benchmarks: sessions with a private home, a bare PTY, and statistics.
 
 #![allow(dead_code, reason = "each benchmark uses its part")]
 
@@ -15,7 +15,7 @@ use kpty_emulator::Size;
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use tempfile::TempDir;
 
-/// The window of every session.
+/// Window size of every session.
 pub(crate) const COLS: u16 = 120;
 pub(crate) const ROWS: u16 = 30;
 
@@ -37,7 +37,7 @@ impl Home {
         all
     }
 
-    /// A session of ours.
+    /// Starts a session.
     pub(crate) async fn session(&self, shell: &str, args: &[&str], integration: Integration) -> Session {
         let new = NewSession {
             shell: shell.into(),
@@ -55,7 +55,7 @@ impl Home {
         Session::spawn(new).await.expect("a session")
     }
 
-    /// bash with our start-up files on a bare PTY, and the secret of its marks.
+    /// Starts bash with the integration script on a bare PTY; returns the secret of its marks too.
     pub(crate) fn bare_marked(&self) -> (Bare, String) {
         let secret = "0123456789abcdef0123456789abcdef".to_owned();
         let launch = prepare(IntegratedShell::Bash, &secret, self.path(), &[], &|_| None).expect("start-up files");
@@ -66,7 +66,7 @@ impl Home {
         (self.bare("/bin/bash", &args), secret)
     }
 
-    /// A program on a bare PTY.
+    /// Starts a program on a bare PTY.
     pub(crate) fn bare(&self, program: &str, args: &[&str]) -> Bare {
         let size = PtySize { rows: ROWS, cols: COLS, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).expect("a terminal");
@@ -91,12 +91,12 @@ pub(crate) struct Bare {
     pub(crate) child: Box<dyn Child + Send + Sync>,
     pub(crate) reader: Box<dyn Read + Send>,
     pub(crate) writer: Box<dyn Write + Send>,
-    /// Read and not asked for yet.
+    /// Bytes read but not consumed.
     seen: Vec<u8>,
 }
 
 impl Bare {
-    /// Types a line and reads until a text comes.
+    /// Types a line and reads until a text appears.
     pub(crate) fn ask(&mut self, line: &str, until: &str) -> Duration {
         let began = Instant::now();
         if !line.is_empty() {
@@ -115,7 +115,7 @@ impl Bare {
         }
     }
 
-    /// Reads to the end and throws it away.
+    /// Reads and discards everything up to the end.
     pub(crate) fn drain(&mut self) -> usize {
         let (mut total, mut buffer) = (0, vec![0; 64 << 10]);
         while let Ok(count @ 1..) = self.reader.read(&mut buffer) {
@@ -124,7 +124,7 @@ impl Bare {
         total
     }
 
-    /// Waits for the end of the program.
+    /// Waits until the program ends.
     pub(crate) fn wait(mut self) {
         self.child.wait().expect("a child of ours");
     }
@@ -135,7 +135,7 @@ impl Bare {
     }
 }
 
-/// A command without anything special.
+/// A command with default settings.
 pub(crate) fn talk(command: &str) -> TalkRequest {
     TalkRequest {
         command: command.into(),
@@ -147,14 +147,14 @@ pub(crate) fn talk(command: &str) -> TalkRequest {
     }
 }
 
-/// The value at a share of the sorted times, in µs.
+/// Returns a percentile of the sorted times, in µs.
 pub(crate) fn percentile(times: &mut [Duration], share: f64) -> f64 {
     times.sort_unstable();
     let index = ((times.len() - 1) as f64 * share) as usize;
     times[index].as_secs_f64() * 1e6
 }
 
-/// The middle one, and how far the others are from each other in its percent.
+/// Returns the median, and the spread in percent of it.
 pub(crate) fn median(values: &[f64]) -> (f64, f64) {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -162,13 +162,13 @@ pub(crate) fn median(values: &[f64]) -> (f64, f64) {
     (middle, (last - first) / middle * 100.0)
 }
 
-/// How often each thing is measured.
+/// Number of measurements.
 #[allow(clippy::disallowed_methods, reason = "a benchmark is set by its environment")]
 pub(crate) fn rounds(default: usize) -> usize {
     std::env::var("KPTY_BENCH_ROUNDS").map_or(default, |rounds| rounds.parse().expect("a number of rounds"))
 }
 
-/// "met" or "MISSED".
+/// Returns "met" or "MISSED".
 pub(crate) fn verdict(is_met: bool) -> &'static str {
     if is_met { "met" } else { "MISSED" }
 }

@@ -1,4 +1,4 @@
-//! The text that a session of an agent shows: prompts, prose, places in files, errors in colour.
+//! Text like that of an agent's session: prompts, prose, file positions, coloured errors.
 //!
 //! With `KPTY_WORKLOADS` set to a folder, `agent_session.bin` is read from there instead.
 
@@ -10,7 +10,7 @@ const WORDS: [&str; 16] = [
 ];
 const FILES: [&str; 4] = ["src/cli/mod.rs", "emulator/src/lines.rs", "tests/it/main.rs", "include/cell.h"];
 
-/// At least `size` bytes, in whole lines.
+/// Generates at least `size` bytes, in complete lines.
 #[allow(clippy::disallowed_methods, reason = "a benchmark is set by its environment")]
 pub(crate) fn agent_session(size: usize) -> Vec<u8> {
     let Some(folder) = std::env::var_os("KPTY_WORKLOADS") else { return generated(size) };
@@ -28,7 +28,7 @@ fn generated(size: usize) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// A prompt with a command, and its output.
+/// Generates a prompt with a command and its output.
 fn command(random: &mut Random, text: &mut String) {
     let (name, file) = (random.pick(&WORDS), random.pick(&FILES));
     let _ = writeln!(text, "\x1b[?2004h\x1b[01;32mdemo@host\x1b[00m:\x1b[01;34m~/src\x1b[00m$ {name} {file}");
@@ -44,7 +44,7 @@ fn command(random: &mut Random, text: &mut String) {
     }
 }
 
-/// xorshift: the same numbers everywhere and for ever.
+/// xorshift: the same numbers on every machine and in every run.
 struct Random(u64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! Who may use a server and who may not, on the real program: web pages, other users of the machine, nonsense.
+//! Access control of the built program: web pages, other users of the machine, malformed requests.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ use crate::support::{Folder, Run, command, finished};
 const TOKEN: &str = "a-token-of-the-tests-0123456789";
 const JSON_TYPE: (&str, &str) = ("Content-Type", "application/json");
 
-/// Routes that there are, that there may be some day, and that there are not.
+/// Routes that exist, that may be added, and that do not exist.
 const ROUTES: [(&str, &str); 28] = [
     ("GET", "/"),
     ("GET", "/health"),
@@ -45,7 +45,7 @@ const ROUTES: [(&str, &str); 28] = [
     ("POST", "/nothing/of/the/kind"),
 ];
 
-/// A file with the token, for its owner alone.
+/// A file with the token, accessible to its owner only.
 fn token_file(folder: &Folder, mode: u32) -> String {
     let path = folder.file("token", TOKEN);
     #[cfg(unix)]
@@ -95,7 +95,7 @@ fn no_route_is_open_to_web_pages() {
         let allowed = [("Origin", "http://desk.example:5173"), ("Sec-Fetch-Site", "cross-site")];
         for headers in [&[][..], &allowed, &[("Origin", "http://localhost:3000")], &[("Sec-Fetch-Site", "none")]] {
             let response = server.http(method, path, headers, b"");
-            // Some routes ask for a secret of their own once a caller has been let in.
+            // Some routes require a secret of their own after access is granted.
             let is_in =
                 ![401, 403].contains(&response.status) || response.body.contains("Desktop authentication required");
             assert!(is_in, "{method} {path} {headers:?}: {} {}", response.status, response.body);
@@ -105,7 +105,7 @@ fn no_route_is_open_to_web_pages() {
     assert_eq!(server.done("list", json!({}))["sessions"], json!([]));
 }
 
-/// Under a name that is not of this machine our own user counts for nothing, so the token can be tried by anybody.
+/// Under a foreign host name the own user is not authorized, so any user can test the token.
 #[test]
 fn who_is_not_known_needs_the_token() {
     let folder = Folder::new();
@@ -143,7 +143,7 @@ fn bodies_are_judged_by_their_heads() {
     let server = Server::start();
     let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("the server listens");
     stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a deadline");
-    // Nothing of the body is sent: who has to wait for it would wait in vain.
+    // The body is never sent, so a server that waits for it does not answer.
     let head = format!(
         "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
          Connection: close\r\n\r\n",
@@ -154,7 +154,7 @@ fn bodies_are_judged_by_their_heads() {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("an answer");
     assert!(answer.starts_with("HTTP/1.1 413 ") && answer.contains("larger than"), "{answer}");
-    // A smaller one is heard out first, so that its sender comes to reading the answer.
+    // A smaller body is read first, so that its sender reads the response.
     let large = vec![b' '; (4 << 20) + 1];
     assert_eq!(server.http("POST", "/mcp", &[JSON_TYPE], &large).status, 413);
     let nowhere = server.get("/nothing/of/the/kind");
@@ -202,7 +202,7 @@ fn a_token_file_that_is_no_secret_stops_the_start() {
     assert!(run.stderr.contains("--token-file"), "{}", run.stderr);
 }
 
-/// A test with a second user of this machine; it is left out, aloud, where nobody may become another user.
+/// Tests with a second user of this machine; skipped with a message where the process cannot switch users.
 #[cfg(target_os = "linux")]
 pub(crate) mod other_user {
     use std::io::{BufRead as _, BufReader};
@@ -223,7 +223,7 @@ pub(crate) mod other_user {
         is_root
     }
 
-    /// Lets another user send these bytes. The answer, or nothing when it closes at once.
+    /// Sends bytes as another user. Returns the response; `None` if the connection closes at once.
     fn send(port: u16, request: &str, after: &str) -> String {
         let script = format!("exec 3<>/dev/tcp/127.0.0.1/{port}; printf %s \"$1\" >&3; {after}");
         let output = Command::new("bash")
@@ -235,24 +235,24 @@ pub(crate) mod other_user {
         String::from_utf8(output.expect("bash runs").stdout).expect("UTF-8")
     }
 
-    /// What another user is answered.
+    /// Returns the response to another user.
     pub(crate) fn get(server: &Server, path: &str) -> String {
         get_with(server, path, "")
     }
 
-    /// The same with more lines in the head.
+    /// Like the function above, with additional header lines.
     pub(crate) fn get_with(server: &Server, path: &str, more: &str) -> String {
         let port = server.port;
         let head = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n{more}\r\n");
         send(port, &head, "cat <&3")
     }
 
-    /// A server that lets in who has the token, and the program and the token for another user.
+    /// Starts a server that admits the token, and returns the program and the token for another user.
     pub(crate) fn with_token(folder: &Folder) -> Server {
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).expect("our folder");
         let server = Server::start_with(&[], &["--token-file", &token_file(folder, 0o600)]);
-        // By another program: a test beside this one would hand our open file on to its children, and a program that
-        // somebody can write is not started.
+        // Copied by another program: a concurrent test would inherit our open file descriptor, and the kernel does not
+        // execute a file that is open for writing.
         let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_kpty")).arg(folder.path().join("kpty")).status();
         assert!(copied.expect("cp runs").success());
         let theirs = folder.file("theirs", TOKEN);
@@ -261,7 +261,7 @@ pub(crate) mod other_user {
         server
     }
 
-    /// Runs what a command runs as that other user, whose own folder is `home`.
+    /// Runs a command as the other user, with its own home.
     pub(crate) fn run_with_token(folder: &Folder, home: &Folder, command: Command) -> Run {
         std::os::unix::fs::chown(home.path(), Some(NOBODY), Some(NOBODY)).expect("root may");
         let mut theirs = Command::new(folder.path().join("kpty"));
@@ -270,7 +270,7 @@ pub(crate) mod other_user {
         finished(theirs.env("HOME", home.path()).uid(NOBODY).gid(NOBODY).output().expect("kpty starts"))
     }
 
-    /// A request that makes a session, whose program makes a file.
+    /// A request that creates a session whose program creates a file.
     fn creating(server: &Server, file: &Path, extra: &str) -> String {
         let arguments =
             json!({ "action": "create", "shell": "/bin/sh", "args": ["-c", "echo > \"$0\"; exec cat", file] });
@@ -284,7 +284,7 @@ pub(crate) mod other_user {
         )
     }
 
-    /// A session of our own, made later than what is to be judged, that has done its work.
+    /// Creates an own session after the request under test and waits until its work is done.
     fn work_of_our_own(server: &Server) {
         let (id, _) = server.create();
         server.done("talk", json!({ "session_id": id, "command": "echo done" }));
@@ -314,8 +314,8 @@ pub(crate) mod other_user {
         assert!(!file.exists());
     }
 
-    /// The kernel tells user 0 of a socket that nobody has any more. While the server stands still the other user can
-    /// send and close before it is looked at.
+    /// The kernel reports user 0 for a socket that no process holds. While the server is stopped, the other user can
+    /// send a request and close before the server checks it.
     #[test]
     fn nothing_runs_for_another_user_that_closes_at_once() {
         if !can_be_had() {
@@ -323,7 +323,7 @@ pub(crate) mod other_user {
         }
         let server = Server::start();
         let file = server.state.path().join("made-by-another");
-        // With the beginning of another request behind it, the first is worked on before the end is seen.
+        // With the beginning of another request behind it, the first is processed before the end is seen.
         let blind = format!("{}GET / HTTP/1.1\r\n", creating(&server, &file, ""));
         server.signal("STOP");
         for _ in 0..20 {
@@ -358,7 +358,7 @@ pub(crate) mod other_user {
         assert_eq!(sessions(&server), 1);
     }
 
-    /// The command line as another user: the program and the token are copied to where that user can read them.
+    /// Runs the command line as another user; the program and the token are copied to a folder that user can read.
     #[test]
     fn the_command_line_of_another_user_sends_the_token() {
         if !can_be_had() {
@@ -382,7 +382,7 @@ pub(crate) mod other_user {
         assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     }
 
-    /// Whoever listens on the port gets requests, but the token only as our own user or one that was named.
+    /// A listener on the port receives requests, but the token only if it is the own user or a named one.
     #[test]
     fn the_token_is_not_sent_to_another_user_who_listens() {
         if !can_be_had() {
@@ -393,7 +393,7 @@ pub(crate) mod other_user {
         let token = token_file(&folder, 0o600);
         let found = folder.path().join(".local/state/kpty/token");
         std::fs::copy(&token, &found).expect("a copy");
-        // An answer that is none; what was asked is printed.
+        // Replies with an invalid response and prints the request.
         let script = "import os, socket, sys\nos.setgid(65534); os.setuid(65534)\ns = socket.socket(); \
                       s.bind(('127.0.0.1', 0)); s.listen(); print(s.getsockname()[1], flush=True)\n\
                       for _ in range(3):\n c = s.accept()[0]; print(repr(c.recv(65536)), flush=True); c.close()\n";
@@ -420,14 +420,14 @@ pub(crate) mod other_user {
             said.read_line(&mut line).expect("a request");
             line
         };
-        // One that was found is left out.
+        // A socket that was found is skipped.
         let request = asked(&["list"]);
         assert!(request.contains("POST /mcp") && !request.contains(TOKEN), "{request}");
         let request = asked(&["list", "--token-file", &token, "--server-user", "65534"]);
         assert!(request.contains(TOKEN), "{request}");
     }
 
-    /// A process that is ended when dropped.
+    /// A process that is killed on drop.
     struct Listener(Child);
 
     impl Drop for Listener {
@@ -448,7 +448,7 @@ pub(crate) mod other_user {
     }
 }
 
-/// Numbers that look random and are the same every time.
+/// Pseudo-random numbers, the same in every run.
 struct Chance(u64);
 
 impl Chance {
@@ -459,7 +459,7 @@ impl Chance {
         (self.0 % bound.max(1) as u64) as usize
     }
 
-    /// One to four small accidents.
+    /// Applies one to four mutations.
     fn mutate(&mut self, bytes: &mut Vec<u8>) {
         for _ in 0..=self.below(4) {
             let at = self.below(bytes.len());
@@ -527,12 +527,12 @@ fn two_thousand_broken_requests_do_no_harm() {
             .collect();
         workers.into_iter().map(|worker| worker.join().expect("no harm")).sum()
     });
-    // Some wait for a rest that never comes; most are whole enough for an answer.
+    // Some requests wait for a rest that never arrives; most are complete enough for a response.
     assert!(answered > THREADS * REQUESTS_EACH / 2, "{answered}");
     work(&server);
 }
 
-/// Sends a request and reads what comes. A request that is cut short gets no answer, and that is right.
+/// Sends a request and reads the response. A truncated request may get none.
 fn is_answered_without_harm(port: u16, bytes: &[u8]) -> bool {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("the server listens");
     stream.set_read_timeout(Some(Duration::from_millis(300))).expect("a deadline");

@@ -1,8 +1,8 @@
 //! No surface shows a secret: a table of surfaces, a table of secrets, and one claim for each pair.
 //!
-//! A server that masks shows two sessions that have printed everything: one of its own, and one of another server that
-//! masks nothing and is its desktop. `redaction.rs` has the claims about single ways to cut a secret; here it is about
-//! every place that text can come out of.
+//! A redacting server shows two sessions that have printed every secret: a local one, and one of a second server that
+//! redacts nothing and acts as its desktop. `redaction.rs` covers single ways to split a secret; this module covers
+//! every place where text leaves the server.
 
 use std::fs;
 use std::path::Path;
@@ -20,12 +20,12 @@ use crate::support::Folder;
 use crate::traffic::gateway;
 use crate::ui;
 
-/// So many characters of a secret in a row are a leak.
+/// A run of this many characters of a secret counts as a leak.
 const LEAK_CHARS: usize = 12;
-/// Only a failure waits this long.
+/// Timeout that only a failure reaches.
 const PATIENCE_MS: u64 = 60_000;
 
-/// The secrets, put together here so that none stands in the repository.
+/// The secrets, assembled at run time so that none appears in the repository.
 struct Secrets {
     seed: String,
     wrapped: String,
@@ -101,7 +101,7 @@ impl Secrets {
     }
 }
 
-/// What is left of a text without escape sequences and line breaks, as they are or as JSON spells them.
+/// Strips escape sequences and line breaks from a text, raw or in JSON notation.
 fn flat(text: &str) -> String {
     let text = text.replace("\\u001b", "\x1b").replace("\\n", "").replace("\\r", "");
     let (mut flat, mut rest) = (String::new(), text.chars().peekable());
@@ -117,7 +117,7 @@ fn flat(text: &str) -> String {
     flat
 }
 
-/// The secrets of which a run is left, each with the run.
+/// Returns the secrets of which a run is left, each with the run.
 fn leaks<'a>(secrets: &'a Secrets, text: &str) -> Vec<(&'a str, String)> {
     let text = flat(text);
     let run_left = |secret: &'a str| {
@@ -128,7 +128,7 @@ fn leaks<'a>(secrets: &'a Secrets, text: &str) -> Vec<(&'a str, String)> {
     secrets.all().filter_map(run_left).collect()
 }
 
-/// All texts of an answer, names too.
+/// Returns all texts of a reply, names included.
 fn texts(value: &Value) -> String {
     match value {
         Value::String(text) => match serde_json::from_str::<Value>(text) {
@@ -141,10 +141,10 @@ fn texts(value: &Value) -> String {
     }
 }
 
-/// What came out of a place.
+/// Output of a surface.
 type Surface = (String, String);
 
-/// A server with a session that has shown everything.
+/// A server with a session that has shown every secret.
 struct Stage {
     server: Server,
     id: String,
@@ -177,7 +177,7 @@ impl Stage {
     }
 }
 
-/// Every way to read what a session shows.
+/// Reads a session in every possible way.
 fn looks(stage: &Stage) -> Vec<Surface> {
     let mut surfaces = Vec::new();
     for max_bytes in [100_000, 2_000, 500, 60] {
@@ -229,7 +229,7 @@ fn without_tags(text: &str) -> String {
     shown
 }
 
-/// What `talk` gives, and its failures.
+/// Output of `talk` and of its failures.
 fn talks(stage: &Stage, script: &str) -> Vec<Surface> {
     let run = format!("bash '{script}'");
     let mut surfaces = vec![
@@ -251,7 +251,7 @@ fn talks(stage: &Stage, script: &str) -> Vec<Surface> {
     surfaces
 }
 
-/// Calls that repeat what was sent: they fail, or they keep it.
+/// Calls that repeat or store their input.
 fn repeats(stage: &Stage) -> Vec<Surface> {
     let mut surfaces = Vec::new();
     for secret in stage.secrets.typed() {
@@ -319,7 +319,7 @@ fn repeats(stage: &Stage) -> Vec<Surface> {
     surfaces
 }
 
-/// The bridge that this server is to others.
+/// The bridge routes of this server.
 fn bridge(stage: &Stage, script: &str) -> Vec<Surface> {
     let mut surfaces = Vec::new();
     for merge_wrapped in [true, false] {
@@ -344,7 +344,7 @@ fn bridge(stage: &Stage, script: &str) -> Vec<Surface> {
     surfaces
 }
 
-/// What a page shows.
+/// Messages of the page's socket.
 async fn page(stage: &Stage) -> Vec<Surface> {
     let mut socket = ui::open(&stage.server, &[]).await.expect("a socket");
     let mut surfaces = Vec::new();
@@ -365,13 +365,13 @@ async fn page(stage: &Stage) -> Vec<Surface> {
     surfaces
 }
 
-/// What the record of actions tells.
+/// Replies of the traffic log.
 fn record(stage: &Stage) -> Vec<Surface> {
     let paths = ["events?limit=500", "sessions", "blocked", "stats", "health"];
     paths.map(|path| stage.http("GET", &format!("/v1/pty-traffic/{path}"), &Value::Null)).into()
 }
 
-/// What a listener hears of the record, to the server's end.
+/// Events that a subscriber receives until the server stops.
 async fn listen(port: u16) -> String {
     let url = format!("ws://127.0.0.1:{port}/ws/pty-traffic");
     let (mut socket, _) = connect_async(url).await.expect("a WebSocket");
@@ -384,7 +384,7 @@ async fn listen(port: u16) -> String {
     heard
 }
 
-/// Types a password where nothing is echoed: as a line, as keys, and wrongly.
+/// Types a password without echo: as a line, as keys, and with a mistake.
 fn type_password(stage: &Stage) -> Vec<Surface> {
     let Stage { server, id, secrets, .. } = stage;
     let mut surfaces = Vec::new();
@@ -451,7 +451,7 @@ fn assert_silent(what: &str, secrets: &Secrets, surfaces: &[Surface]) {
     assert!(problems.is_empty(), "{what}: {} of {} surfaces: {few:#?}", problems.len(), surfaces.len());
 }
 
-/// A server whose standard error goes to a file as well.
+/// A server whose standard error also goes to a file.
 fn start(folder: &Folder, env: &[(&str, &str)]) -> Server {
     let serve = Server::serve(&folder.path().join("state"), folder.path());
     let mut command = Command::new("bash");
@@ -462,7 +462,7 @@ fn start(folder: &Folder, env: &[(&str, &str)]) -> Server {
     Server::launch(command, Folder::new())
 }
 
-/// Start-up files hold it; the shell's own words for its functions tell it to nobody but a file.
+/// Start-up files define it; the shell writes its functions only to a file.
 fn integration_secret(stage: &Stage) -> String {
     let file = stage.folder.path().join("functions");
     let command = format!("{{ declare -f; set; }} > '{}'", file.display());
@@ -522,7 +522,7 @@ async fn no_surface_of_an_own_session_shows_a_secret() {
     surfaces.extend(repeats(&stage));
     surfaces.extend(record(&stage));
     assert!(surfaces.len() > 400, "{} surfaces", surfaces.len());
-    // Who types a password is told of a mistake with it; nobody else is.
+    // Only the caller that types a password sees its mistake reported.
     surfaces.extend(typed.into_iter().filter(|(name, _)| name.starts_with("wait") || name.starts_with("talk")));
     assert_silent("while it runs", &stage.secrets, &surfaces);
     server = stage.server;
@@ -551,7 +551,7 @@ async fn no_surface_of_a_desktops_session_shows_a_secret() {
     let (folder, state) = (Folder::new(), Folder::new());
     let mut server =
         start(&state, &[("KURORYUU_INTERNAL_SECRET", &secrets.internal), ("SOME_API_TOKEN", &secrets.variable)]);
-    // It masks nothing: what it tells is as a desktop tells it.
+    // The second server redacts nothing, like a desktop.
     let desktop = Server::start_with(&[("KPTY_REDACT", "off")], &["--register-with", &server.url()]);
     let made = desktop.done("create", json!({ "cols": 80, "rows": 24, "owner_agent_id": "worker" }));
     let id = made["session_id"].as_str().expect("an id").to_owned();
@@ -564,7 +564,7 @@ async fn no_surface_of_a_desktops_session_shows_a_secret() {
         assert!(began.elapsed() < Duration::from_millis(PATIENCE_MS), "the desktop is not known");
     }
     let stage = Stage { server, id, secrets, folder };
-    // The first look sees the middle of the key, and not where it begins.
+    // The first read sees the middle of the key but not its beginning.
     let mut surfaces = vec![stage.answer("term_read", json!({ "mode": "viewport" }))];
     surfaces.extend(looks(&stage));
     surfaces.extend(page(&stage).await);
@@ -573,7 +573,7 @@ async fn no_surface_of_a_desktops_session_shows_a_secret() {
     let (answer, _) = stage.server.call("evidence", json!({ "session_id": stage.id }));
     assert_eq!((&answer["session"]["source"], &answer["actor"]), (&json!("desktop"), &json!("worker")), "{answer}");
     assert!(answer["screen"].as_str().is_some_and(|screen| !screen.is_empty()), "{answer}");
-    // A password is known by the question before it.
+    // A password is recognized by the prompt before it.
     desktop
         .done("send_line", json!({ "session_id": stage.id, "data": "read -s -p 'Password: ' X; echo got-$((2+2))" }));
     desktop.done("wait", json!({ "session_id": stage.id, "regex": "^Password: ?$", "timeout_ms": PATIENCE_MS }));

@@ -1,4 +1,4 @@
-//! A server's life from the command line: is it there, is the machine fit for it, its end.
+//! Server life cycle on the command line: status, doctor, stop.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -25,7 +25,7 @@ fn a_server_can_be_asked_for_and_ended() {
     let shell = server.done("list", serde_json::json!({}))["sessions"][0]["pid"].as_u64().expect("a pid");
     assert!(id.starts_with("pty_"));
     let stopped = std::thread::scope(|scope| {
-        // Its parent has to take note of the end before it is one.
+        // The parent must reap the process before it counts as ended.
         let stop = scope.spawn(|| kpty(["stop", "--url", &url]));
         assert!(server.end().success());
         stop.join().expect("kpty ends")
@@ -39,7 +39,7 @@ fn a_server_can_be_asked_for_and_ended() {
     }
 }
 
-/// Some of its sessions flood, the others would rather stay, and clients wait. None of it keeps a server.
+/// Sessions that flood, sessions that ignore signals, and waiting clients do not delay the shutdown.
 #[test]
 fn a_busy_server_is_gone_five_seconds_after_it_was_asked() {
     let mut server = Server::start();
@@ -81,7 +81,7 @@ fn a_port_that_is_taken_is_named_with_the_setting_for_another() {
     assert!(message.contains(&format!("127.0.0.1:{port}")) && message.contains("KURORYUU_MCP_PORT"), "{message}");
 }
 
-/// Whatever listens on a port can answer, and name any process.
+/// Any program that listens on a port can answer and name any process.
 #[test]
 fn nothing_is_ended_on_the_word_of_a_stranger() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
@@ -99,7 +99,7 @@ fn nothing_is_ended_on_the_word_of_a_stranger() {
     assert!(sleeper.0.try_wait().expect("our child").is_none());
 }
 
-/// A process that is ended when dropped.
+/// A process that is killed on drop.
 struct Sleeper(Child);
 
 impl Drop for Sleeper {

@@ -21,7 +21,7 @@ use kpty_emulator::Size;
 
 use crate::talk::{Bench, request};
 
-/// Only a failure waits this long.
+/// Timeout that only a failure reaches.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A number of repetitions: `brief` in a test, `long` in `scripts/soak`.
@@ -64,7 +64,7 @@ async fn ask(session: &Session, command: &str) -> TalkResult {
     session.talk(asked).await.unwrap_or_else(|error| panic!("{command:?}: {error:?}"))
 }
 
-/// Waits for what only looking again can tell, and no event.
+/// Polls a condition for which there is no event.
 async fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let look = async {
         while !is_so() {

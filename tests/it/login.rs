@@ -1,4 +1,4 @@
-//! Who gets in by a link: the browser of the person who asked for it, and nobody who looks over their shoulder.
+//! Browser login by link: works for the browser of the user that requested it and for no other user.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
@@ -11,14 +11,14 @@ use crate::support::{Folder, finished};
 
 const ROUNDS: usize = 50;
 
-/// A new link with a code; only its path.
+/// Creates a link and returns its path with the code.
 fn link(server: &Server) -> String {
     let run = server.kpty(&["open", "--print"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     run.stdout.trim().strip_prefix(&server.url()).expect("a link to this server").to_owned()
 }
 
-/// A stand-in for the program that opens browsers: it writes down its arguments and its environment.
+/// A stand-in for the browser opener: it records its arguments and environment.
 fn opener(folder: &Folder) -> std::path::PathBuf {
     let program = folder.file(
         "xdg-open",
@@ -30,7 +30,7 @@ fn opener(folder: &Folder) -> std::path::PathBuf {
     program
 }
 
-/// `kpty open` on a machine with windows.
+/// Runs `kpty open` on a machine with windows.
 fn open(server: &Server, folder: &Folder, visit: &str) -> Command {
     let mut command = server.command(&["open"]);
     let path = format!("{}:/usr/bin:/bin", opener(folder).parent().expect("a folder").display());
@@ -66,7 +66,7 @@ fn no_program_is_told_a_code_and_the_own_browser_gets_in() {
     }
 }
 
-/// The kernel tells whose connection it is, so a code that another user has read somewhere is of no use.
+/// The kernel reports the connection's user, so another user that learns a code cannot use it.
 #[test]
 fn a_thief_of_a_code_wins_nothing() {
     if !can_be_had() {
@@ -81,7 +81,7 @@ fn a_thief_of_a_code_wins_nothing() {
     }
 }
 
-/// A login is of no use to another user either: browsers send cookies to every port of a name.
+/// Another user cannot use a login either: browsers send cookies to every port of a host.
 #[test]
 fn a_thief_of_a_cookie_wins_nothing() {
     if !can_be_had() {
@@ -95,7 +95,7 @@ fn a_thief_of_a_cookie_wins_nothing() {
     assert_eq!(server.http("GET", "/ui", &[("Cookie", &cookie)], b"").status, 200);
 }
 
-/// A browser that comes from a file is of another site for itself: it is led on by a page, so that it sends its cookie.
+/// For a browser, a link from a file is cross-site: a page redirects it, so that it sends its cookie.
 #[test]
 fn a_browser_that_comes_from_a_file_gets_in() {
     let server = Server::start();
@@ -106,7 +106,7 @@ fn a_browser_that_comes_from_a_file_gets_in() {
     assert_eq!(server.http("GET", "/ui", &from_file, b"").status, 403);
 }
 
-/// Where the server cannot tell whose browser comes, the code is in a file that is its user's alone, and goes.
+/// Where the server cannot identify the browser's user, the code is in a private file, which is removed after use.
 #[test]
 fn elsewhere_the_code_is_in_a_file_that_goes() {
     if !can_be_had() {

@@ -1,4 +1,4 @@
-//! The state folder through all that can happen to it: killed servers, planted links, damaged files, bad disks.
+//! The state folder under failures: killed servers, planted links, damaged files, failing disks.
 
 use std::fs;
 use std::path::Path;
@@ -11,10 +11,10 @@ use crate::live::amount;
 use crate::server::Server;
 use crate::support::{Folder, finished};
 
-/// Only a failure reaches it.
+/// Timeout that only a failure reaches.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Looks again and again until it is so.
+/// Polls until the condition holds.
 fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + DEADLINE;
     while !is_so() {
@@ -28,7 +28,7 @@ fn json_in(path: &Path) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}: {text:?}", path.display()))
 }
 
-/// A registry with so many desktop sessions.
+/// A registry with this many desktop sessions.
 fn registry(count: usize) -> String {
     let sessions: Vec<_> = (0..count)
         .map(|n| {
@@ -43,7 +43,7 @@ fn registry(count: usize) -> String {
     json!({ "schema": "pty_registry_v1", "saved_at": "", "sessions": sessions, "count": count }).to_string()
 }
 
-/// A state folder with these files, for its owner alone.
+/// A state folder with these files, accessible to its owner only.
 fn state_with(parent: &Folder, files: &[(&str, &str)]) -> std::path::PathBuf {
     let state = parent.path().join("kept");
     fs::create_dir(&state).expect("a folder");
@@ -61,7 +61,7 @@ fn desktop_sessions(state: &Path) -> usize {
     sessions.iter().filter(|session| session["source"] == "desktop").count()
 }
 
-/// Every file of a state folder can be read.
+/// Reads and validates every file of a state folder.
 fn assert_readable(folder: &Path) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
@@ -69,7 +69,7 @@ fn assert_readable(folder: &Path) {
         assert!(!name.contains(".bad-"), "{name} was set aside");
         match () {
             () if path.is_dir() => assert_readable(&path),
-            // Not yet a file of ours; the next server removes it.
+            // A temporary file; the next server removes it.
             () if name.starts_with(".kpty-unfinished-") => {}
             () if name.ends_with(".json") => drop(json_in(&path)),
             () if name.ends_with(".jsonl") => {
@@ -89,7 +89,7 @@ fn a_server_that_ends_saves_what_its_sessions_were() {
     let state = parent.path().join("kept");
     let mut server = Server::start_on(&state);
     let (id, pid) = server.create();
-    // In halves, so that only the output has it whole.
+    // In two parts, so that only the output contains the whole text.
     let secret = format!("ghp_{}", "a1".repeat(18));
     let command = format!("echo remember; echo ghp_{{}}{}", "a1".repeat(18)).replace("{}", "''");
     let answer = server.done("talk", json!({ "session_id": id, "command": command }));
@@ -119,7 +119,7 @@ fn a_server_that_ends_saves_what_its_sessions_were() {
     assert_private(&state);
 }
 
-/// Folders 0700 and files 0600, all the way down.
+/// Folders have mode 0700 and files 0600, recursively.
 #[cfg(unix)]
 fn assert_private(path: &Path) {
     use std::os::unix::fs::PermissionsExt as _;
@@ -215,7 +215,7 @@ fn a_server_that_is_killed_while_it_writes_leaves_only_whole_files() {
         for _ in 0..chance >> 62 {
             server.create();
         }
-        // The writing takes milliseconds, and is hit at another moment each time.
+        // A write takes milliseconds and is interrupted at a different point each time.
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_micros(chance >> 32 & 0x3fff) {
             std::hint::spin_loop();
@@ -313,14 +313,14 @@ mod linux {
         });
         server.signal("KILL");
         server.end();
-        // The hang-up came with the end of the server, before it could be waited for.
+        // SIGHUP arrived when the server ended, before the test could wait for it.
         assert!(pids.iter().all(|&pid| is_running(pid)), "the test needs shells that stay");
         let next = Server::start_on(&state);
         eventually("they are ended", || !pids.iter().any(|&pid| is_running(pid)));
         assert_eq!(next.get("/health").status, 200);
     }
 
-    /// Root may write everywhere; so the server is that of another user, who has its own copy of the program.
+    /// Root can write everywhere, so the server runs as another user with a copy of the program.
     #[test]
     fn a_folder_that_cannot_be_written_stops_nothing() {
         let parent = Folder::new();
@@ -346,7 +346,7 @@ mod linux {
         assert_eq!(desktop_sessions(&state), 2);
     }
 
-    /// A small disk of its own, gone when dropped.
+    /// A small file system, unmounted on drop.
     struct Disk<'a>(&'a Path);
 
     impl<'a> Disk<'a> {
@@ -376,7 +376,7 @@ mod linux {
         let server = Server::start_on(&state);
         eventually("a first state", || state.join("_registry.json").is_file());
         let before = json_in(&state.join("_registry.json"));
-        // Until not one byte fits any more.
+        // Fills the disk completely.
         let filler = state.join("filler");
         assert!(fs::write(&filler, vec![b'x'; 2 << 20]).is_err(), "the disk is full");
         let (id, _) = server.create();
@@ -395,12 +395,12 @@ mod linux {
     }
 }
 
-/// A server that runs for long does not keep everything for as long.
+/// A long-running server removes old files.
 #[test]
 fn old_sessions_are_removed_while_the_server_runs() {
     let server = Server::start();
     let old = server.state.path().join("state/sessions/pty_of_long_ago");
-    // The first look is over when a session has come after it.
+    // The first pruning is complete when a later session exists.
     server.create();
     std::fs::create_dir_all(&old).expect("a folder");
     let file = std::fs::File::create(old.join("metadata.json")).expect("a file");

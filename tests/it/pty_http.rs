@@ -1,4 +1,4 @@
-//! The plain HTTP routes of a real server: what desktops and other services may tell, and what they may not.
+//! The plain HTTP routes of a real server: what desktops and other services may register and change.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn server() -> Server {
     server
 }
 
-/// A request of the desktop; its answer must be 200.
+/// Sends a request of the desktop; the status must be 200.
 fn desktop(server: &Server, method: &str, path: &str, body: &Value) -> Value {
     let bytes = if body.is_null() { String::new() } else { body.to_string() };
     let answer = server.http(method, path, &[DESKTOP, JSON], bytes.as_bytes());
@@ -42,7 +42,7 @@ fn detail(answer: &Response) -> Value {
     body["detail"].clone()
 }
 
-/// Times differ from run to run: they are checked for their form and taken out.
+/// Times differ between runs: they are validated and removed.
 fn timeless(mut session: Value) -> Value {
     for name in ["created_at", "last_heartbeat"] {
         let time = session[name].as_str().expect("a time");
@@ -122,7 +122,7 @@ fn local_and_desktop_sessions_stand_side_by_side() {
     assert_eq!(list["by_source"], json!({ "local": 1, "desktop": 1 }));
     let (answer, is_error) = server.call("kill", json!({ "session_id": "desk-1" }));
     assert_eq!((is_error, &answer["error_code"]), (true, &json!("DESKTOP_KILL_DISABLED")));
-    // A local session is nobody else's to make, to replace or to unregister.
+    // Routes cannot create, replace or unregister a local session.
     let stolen = register(&server, json!({ "session_id": id, "desktop_url": BRIDGE }));
     let said = format!("Invalid session_id: {id} is a local session of this server");
     assert_eq!(stolen, json!({ "ok": false, "error": said }));
@@ -219,7 +219,7 @@ fn a_bridge_is_on_this_machine_or_on_a_host_that_was_allowed() {
         let answer = register(&server, json!({ "session_id": format!("d{number}"), "desktop_url": url }));
         assert_eq!(answer, json!({ "ok": true, "created": true }), "{url}");
     }
-    // An update is looked at like a registration.
+    // An update is validated like a registration.
     let moved = register(&server, json!({ "session_id": "d0", "desktop_url": "http://10.0.0.1:8201" }));
     assert_eq!(moved["ok"], false);
     assert_eq!(get(&server, "/v1/pty/sessions/d0")["session"]["desktop_url"], "http://localhost:8201");
@@ -264,11 +264,11 @@ fn what_changes_something_needs_a_secret() {
             assert_eq!((answer.status, answer.json()), (403, json!({ "detail": required })), "{path} {headers:?}");
         }
     }
-    // The secret of services opens one door only.
+    // The secret of services grants one permission only.
     assert_eq!(server.http("DELETE", "/v1/pty/reset", &[INTERNAL], b"").status, 403);
     let session = get(&server, "/v1/pty/sessions/d")["session"].clone();
     assert_eq!(session["label"], Value::Null);
-    // Without a secret of its own a server has no services.
+    // Without a configured secret a server accepts no services.
     let bare = Server::start_with(&[("KURORYUU_INTERNAL_SECRET", "")], &[]);
     let answer = bare.http("POST", "/v1/pty/update-ownership", &[(INTERNAL.0, ""), JSON], body.as_bytes());
     assert_eq!(answer.status, 403);

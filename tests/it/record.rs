@@ -1,4 +1,4 @@
-//! Recordings of real sessions: what is in the file, who may read it, what it plays as, and what ends it.
+//! Recordings of real sessions: content, access, replay, and what ends them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::server::Server;
 use crate::support::{Folder, kpty, refused, shown};
 use crate::tools::Rig;
 
-/// Only a failure waits this long.
+/// Timeout that only a failure reaches.
 const PATIENCE: Duration = Duration::from_secs(45);
 
 /// Actions with a folder for recordings.

@@ -1,4 +1,4 @@
-//! `kpty serve --register-with`: the sessions of one server are known at another, whatever happens to either of them.
+//! `kpty serve --register-with`: one server's sessions are registered with another, regardless of restarts of either.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 use crate::server::Server;
 use crate::support::{Folder, command, finished};
 
-/// Only a failure waits this long; a heartbeat comes every 5 s.
+/// Timeout that only a failure reaches; a heartbeat comes every 5 s.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A server that tells another one of its sessions.
+/// A server that registers its sessions with another one.
 fn registering_with(url: &str) -> Server {
     Server::start_with(&[], &["--register-with", url])
 }
 
-/// A server on a port that was chosen before.
+/// A server on a given port.
 fn start_on_port(port: u16) -> Server {
     let state = Folder::new();
     let mut command = command(["serve", "--port", &port.to_string(), "--state-dir"]);
@@ -24,13 +24,13 @@ fn start_on_port(port: u16) -> Server {
     Server::launch(command, state)
 }
 
-/// The desktop sessions that a server knows.
+/// Returns the desktop sessions that a server lists.
 fn known(server: &Server) -> Vec<Value> {
     let answer = server.get("/v1/pty/sessions?source=desktop").json();
     answer["sessions"].as_array().expect("sessions").clone()
 }
 
-/// Waits until a server knows what is expected of it. Each look takes a millisecond or so.
+/// Waits until a server lists the expected sessions. Each poll takes about a millisecond.
 fn until(server: &Server, what: &str, is_right: impl Fn(&[Value]) -> bool) -> Vec<Value> {
     let began = Instant::now();
     loop {
@@ -42,7 +42,7 @@ fn until(server: &Server, what: &str, is_right: impl Fn(&[Value]) -> bool) -> Ve
     }
 }
 
-/// A port that is free now.
+/// Returns a free port.
 fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     listener.local_addr().expect("an address").port()
@@ -84,7 +84,7 @@ fn a_server_that_ends_takes_its_sessions_back() {
     let main = Server::start();
     let mut side = registering_with(&main.url());
     let (id, _) = side.create();
-    // A leader's session is protected from everybody but its own server.
+    // Only the server that owns a leader's session can unregister it.
     side.done("adopt", json!({ "session_id": id, "agent_id": "lead-1", "owner_role": "leader" }));
     until(&main, "a leader", |sessions| sessions.iter().any(|session| session["owner_role"] == "leader"));
     side.signal("TERM");
@@ -125,7 +125,7 @@ fn another_desktops_secret_or_a_reset_locks_nobody_out() {
 #[test]
 fn a_restart_of_the_other_side_is_survived() {
     let port = free_port();
-    // Nobody is there yet, and nobody here minds.
+    // The other server is not running; this does not disturb the first one.
     let side = registering_with(&format!("http://127.0.0.1:{port}"));
     let (id, _) = side.create();
     assert_eq!(side.done("talk", json!({ "session_id": id, "command": "echo here" }))["output"], "here");
@@ -145,7 +145,7 @@ fn a_restart_of_the_other_side_is_survived() {
 
 #[test]
 fn another_side_that_hangs_delays_nothing() {
-    // It takes connections and says nothing.
+    // A listener that accepts connections and never replies.
     let silent = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     let url = format!("http://{}", silent.local_addr().expect("an address"));
     let mut side = registering_with(&url);
@@ -154,7 +154,7 @@ fn another_side_that_hangs_delays_nothing() {
     let began = Instant::now();
     side.signal("TERM");
     assert_eq!(side.end().code(), Some(0));
-    // It would be 5 s with all that a server may take to end, and more with what is not bounded.
+    // Below 5 s, the maximum for a server's shutdown; an unbounded wait would take longer.
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
 }
 

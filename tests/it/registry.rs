@@ -1,4 +1,4 @@
-//! Whose a session is, and how it is found again: the actions on sessions of both sources.
+//! Ownership and resolution of sessions of both sources.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::support::Folder;
 use crate::tools::Rig;
 
-/// Only a failure waits this long.
+/// Timeout that only a failure reaches.
 const PATIENCE: Duration = Duration::from_secs(45);
 
 /// A desktop session with an agent and a label.
@@ -154,7 +154,7 @@ async fn a_line_goes_to_the_agent_and_to_nobody_else() {
     assert_eq!(sent["send_result"], expected);
     shell.wait(json!({ "text": "arrived" }), "text").await;
     assert!(!other.call("term_read", json!({})).await["text"].as_str().expect("text").contains("rived"));
-    // The text is looked at before anybody is looked for.
+    // The text is validated before the search.
     for (more, code) in [
         (json!({ "agent_id": "worker-1" }), ErrorCode::MissingParam),
         (json!({ "data": "rm -rf /" }), ErrorCode::DangerousCommandBlocked),
@@ -233,7 +233,7 @@ async fn both_sources_are_listed_with_owners_and_leaders() {
         (&sessions[2]["source"], &sessions[2]["desktop_url"]),
         (&json!("desktop"), &json!("http://127.0.0.1:9"))
     );
-    // A desktop that has not been heard of for an hour.
+    // A desktop without a heartbeat for an hour.
     let mut silent = rig.tools.registry().records().pop().expect("the desktop session");
     silent.session_id = "desk-2".to_owned();
     silent.last_heartbeat = iso_time(SystemTime::now() - Duration::from_secs(3_600));
@@ -242,7 +242,7 @@ async fn both_sources_are_listed_with_owners_and_leaders() {
     assert_eq!((&list["sessions"][3]["session_id"], &list["sessions"][3]["stale"]), (&json!("desk-2"), &json!(true)));
     rig.tools.registry().heartbeat(&SessionId::named("desk-2"));
     assert!(rig.call(json!({ "action": "list" })).await["sessions"][3].get("stale").is_none());
-    // Every action that needs the desktop says that nobody is there, or that it is the desktop's business.
+    // Actions that need the desktop report that it is unreachable or that the desktop must do it.
     for (action, code) in [
         ("talk", ErrorCode::PtyDesktopRequestError),
         ("send_line", ErrorCode::PtyDesktopRequestError),

@@ -213,7 +213,7 @@ fn an_own_address_of_loopback_works_with_its_own_link() {
     assert_eq!(crate::support::kpty(["list", "--url", &url]).code, 0);
 }
 
-/// Strangers can be refused as often as they like; the log has one line for many.
+/// A client can be rejected any number of times; the log has one line for many rejections.
 #[test]
 fn refusals_do_not_fill_the_log() {
     let mut server = Server::start();

@@ -1,4 +1,4 @@
-//! A running `kpty serve` for one test, and the bare HTTP to ask it: every header is the test's own.
+//! A running `kpty serve` for one test, and raw HTTP requests with explicit headers.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, Run, command, finished};
 
-/// Only a failure reaches it.
+/// Timeout that only a failure reaches.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// What is kept of what it says.

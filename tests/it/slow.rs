@@ -1,4 +1,4 @@
-//! Clients that take their time, and too many of them: they cost little, and our own user is served.
+//! Slow and numerous clients: their cost is bounded, and the server's own user is served.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -21,7 +21,7 @@ fn resident(pid: u32) -> u64 {
     line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number")
 }
 
-/// Another user with many half heads; it goes with its standard input.
+/// Another user with many incomplete request heads; it ends with its standard input.
 struct Crowd(Child);
 
 impl Crowd {
@@ -48,7 +48,7 @@ impl Drop for Crowd {
     }
 }
 
-/// The slowest of some requests of our own, each on a connection of its own.
+/// Returns the slowest of several own requests, each on a new connection.
 fn slowest(server: &Server) -> Duration {
     let one = |_| {
         let began = Instant::now();
@@ -81,7 +81,7 @@ fn five_hundred_half_heads_of_another_user_cost_little_and_delay_nobody() {
     }
 }
 
-/// What everybody may ask needs no body, and nobody unknown has the server hold one.
+/// Open paths need no body, and the server buffers none for an unauthorized client.
 #[test]
 fn an_unknown_caller_sends_no_body() {
     if !can_be_had() {
@@ -93,7 +93,7 @@ fn an_unknown_caller_sends_no_body() {
     assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
 }
 
-/// With all descriptors in use, our own user is still heard.
+/// With all descriptors in use, the own user can still connect.
 #[test]
 fn there_are_descriptors_left_for_the_owner() {
     let folder = crate::support::Folder::new();
@@ -120,7 +120,7 @@ fn there_are_descriptors_left_for_the_owner() {
     }
 }
 
-/// Connections that are open and silent keep nobody from being answered.
+/// Idle connections do not delay others.
 #[test]
 fn idle_connections_of_our_own_do_no_harm() {
     let server = Server::start();

@@ -1,4 +1,4 @@
-//! How `kpty` speaks to a person at a terminal, and how it does not to a script.
+//! Output of `kpty` on a terminal, compared with its output in a script.
 
 use serde_json::json;
 
@@ -57,7 +57,7 @@ fn shells_can_complete_the_arguments() {
     assert!(refused(["completions", "csh"]).contains("csh"));
 }
 
-/// Whoever reads the help of a command sees how it is used.
+/// The help of every command shows how to use it.
 #[test]
 fn every_command_shows_an_example() {
     let help = shown(["--help"]);

@@ -20,7 +20,7 @@ pub(crate) struct Run {
 const SHELL_VARIABLES: [&str; 8] =
     ["ZDOTDIR", "BASH_ENV", "ENV", "INPUTRC", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"];
 
-/// The command, not yet started: with an empty home, and without settings of whoever runs the tests.
+/// Returns the command, not started: with an empty home and without settings of the caller.
 pub(crate) fn command<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kpty"));
     let is_setting = |name: &str| name.starts_with("KPTY_") || name.starts_with("KURORYUU_");
@@ -40,7 +40,7 @@ fn empty_home() -> PathBuf {
     home
 }
 
-/// Runs `kpty` to its end. A panic fails the test, whatever was expected.
+/// Runs `kpty` to its end. A panic of the program fails the test in any case.
 pub(crate) fn kpty<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Run {
     finished(command(arguments).output().expect("kpty starts"))
 }
@@ -53,7 +53,7 @@ pub(crate) fn finished(output: Output) -> Run {
     Run { code: output.status.code().expect("kpty is not ended by a signal"), stdout, stderr }
 }
 
-/// Runs what must succeed without complaint. Returns what it printed.
+/// Runs a command that must succeed without messages. Returns its output.
 pub(crate) fn shown<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> String {
     let run = kpty(arguments);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{}", run.stdout);

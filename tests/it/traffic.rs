@@ -1,4 +1,4 @@
-//! The record of actions on the real program: who did what, what is shown of it, and the defects of its model put right.
+//! The traffic log of the built program: what is recorded, what is shown of it, and fixed defects of its model.
 
 mod evidence;
 mod socket;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::server::Server;
 
 const JSON_TYPE: (&str, &str) = ("Content-Type", "application/json");
-/// Only a failure reaches it.
+/// Timeout that only a failure reaches.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Something token-shaped, put together here so that none stands in the repository.
@@ -113,7 +113,7 @@ fn every_action_is_recorded_with_what_came_of_it() {
     }
     let talk = lines.iter().find(|line| line["action"] == "talk").expect("the talk");
     assert_eq!((&talk["agent"], &talk["result"]), (&json!("worker 1"), &json!("exit code 3, 5 characters")));
-    // Nobody's session has no folder.
+    // An unknown session has no folder.
     server.call("read", json!({ "session_id": "pty_ffffffff" }));
     assert_eq!(get(&server, "events?session_id=pty_ffffffff")["events"][0]["error_code"], "PTY_SESSION_NOT_FOUND");
     assert!(!server.state.path().join("state/sessions/pty_ffffffff").exists());
@@ -227,7 +227,7 @@ fn no_file_of_the_server_has_a_secret_or_hidden_input() {
     assert!(!files_with(&state, b"[hidden input, 11 chars]").is_empty());
 }
 
-/// Types nothing: looks until the terminal's echo is off, as `stty` of another process sees it.
+/// Waits until the terminal's echo is off, as `stty` in another process reports it.
 fn wait_for_echo_off(server: &Server, id: &str) {
     let pid = server.done("list", json!({}))["sessions"]
         .as_array()
@@ -258,7 +258,7 @@ fn files_with(folder: &std::path::Path, needle: &[u8]) -> Vec<String> {
     found
 }
 
-/// Real programs that ask for a secret: what is typed then is hidden, and what is typed at prompts is not.
+/// Real programs that ask for a secret: that input is hidden, and input at prompts is not.
 #[test]
 fn what_real_programs_ask_secretly_is_hidden() {
     let server = Server::start();
@@ -298,7 +298,7 @@ fn what_real_programs_ask_secretly_is_hidden() {
     }
 }
 
-/// Line editors switch the echo off as well, because they draw what is typed themselves.
+/// Line editors disable the echo as well, because they draw the input themselves.
 #[test]
 fn what_is_shown_is_recorded_as_it_is() {
     let server = Server::start();
@@ -394,7 +394,7 @@ fn pages_say_exactly_whether_there_is_more() {
     assert_eq!(get(&server, "sessions/s?recent_limit=3")["recent_events"].as_array().map(Vec::len), Some(3));
 }
 
-/// A gateway for the test: answers as it is told, and keeps what it got.
+/// A gateway for the test: replies as configured, and keeps what it received.
 pub(crate) fn gateway(answer: &'static str) -> (u16, std::sync::mpsc::Receiver<String>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -468,7 +468,7 @@ fn a_record_that_cannot_be_written_stops_nobody_and_is_counted() {
     let (id, _) = server.create();
     drop(get(&server, "events"));
     let database = server.state.path().join("state/traffic.db");
-    // Something in the way that is no database and cannot become one.
+    // An object at the database's path that cannot become a database.
     for end in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(format!("{}{end}", database.display()));
     }

@@ -1,4 +1,4 @@
-//! The door of the page, and its WebSocket, as the wire has them. The page itself is tested in a browser by `scripts/ui`.
+//! Login of the page and its WebSocket on the wire. `scripts/ui` tests the page itself in a browser.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::server::Server;
 
 pub(crate) type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-/// Only a failure reaches it.
+/// Timeout that only a failure reaches.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A new link; only its path.

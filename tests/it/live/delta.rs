@@ -55,12 +55,12 @@ impl Program {
     }
 }
 
-/// Somebody who reads now and then, and keeps lines by their numbers.
+/// A reader that reads occasionally and keeps lines by their numbers.
 struct Reader {
     random: Seeded,
     marker: Option<MarkerId>,
     lines: BTreeMap<u64, String>,
-    /// Lines that were told again although nothing had changed.
+    /// Lines that were sent again although they had not changed.
     repeated: usize,
     max_lines: Option<usize>,
 }

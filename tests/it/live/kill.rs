@@ -1,4 +1,4 @@
-//! The end of sessions: nothing is left of them but what they said.
+//! The end of sessions: no process remains, and the output stays readable.
 
 use std::fs;
 use std::path::Path;
@@ -113,7 +113,7 @@ async fn nothing_is_left_of_killed_sessions() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_left_of_sessions_that_end_by_themselves() {
     let server = Server::start();
-    // Somebody asks for the record, so that its files are open before anything is counted.
+    // A query opens the log's files before descriptors are counted.
     server.done("list", json!({}));
     assert_eq!(server.get("/v1/pty-traffic/stats").json()["event_count"], 1);
     let before = descriptors(server.pid());
@@ -132,7 +132,7 @@ async fn nothing_is_left_of_sessions_that_end_by_themselves() {
     eventually("the number of descriptors", || descriptors(server.pid()) <= before).await;
 }
 
-/// A shell that has just been told to start something is killed while that starts; one that is dead has left something.
+/// A shell is killed while it starts a program; a dead session leaves no process.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_starts_late_or_outlives_its_shell_is_ended_too() {
     let server = Server::start();
@@ -163,7 +163,7 @@ async fn what_starts_late_or_outlives_its_shell_is_ended_too() {
     assert_eq!(processes_with(&mark), Vec::<String>::new());
 }
 
-/// Something that never stops printing keeps the terminal; the end of the shell is told all the same.
+/// A program that prints endlessly keeps the terminal open; the end of the shell is reported all the same.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flood_that_outlives_its_shell_does_not_keep_it_alive() {
     let rig = Rig::new();
@@ -203,7 +203,7 @@ async fn a_dead_session_stays_readable_for_its_time() {
     rig.end().await;
 }
 
-/// Daemons are not of the session any more, and are not ended; but whoever kills it is told that they are there.
+/// Daemons have left the session and are not killed; the reply to `kill` names them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn processes_that_left_the_session_are_named() {
     let rig = Rig::with(Config::default());

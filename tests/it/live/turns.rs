@@ -1,4 +1,4 @@
-//! Whose turn it is, and commands that end later than somebody waited.
+//! The per-session turn lock, and commands that end after their caller's timeout.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -84,7 +84,7 @@ async fn a_talk_that_nobody_waits_for_leaves_the_session_usable() {
     }
 }
 
-/// Runs a command, after whatever nobody waits for any more has ended.
+/// Runs a command after abandoned ones have ended.
 async fn talk_when_free(shell: &Shell<'_>, talk: Value) -> Value {
     loop {
         let reply = shell.reply("talk", talk.clone()).await;
@@ -208,7 +208,7 @@ async fn no_time_at_all_starts_the_command_all_the_same() {
         for round in 0..20 {
             let talk = json!({ "command": format!("echo out{round}; (exit {round})"), "timeout_ms": 0 });
             let Value::Object(late) = talk_when_free(&shell, talk).await else { panic!("an object") };
-            // It may have ended before anybody looked.
+            // It may have ended before the first poll.
             let id = late.get("command_id").unwrap_or_else(|| &late["details"]["command_id"]).clone();
             let ended = shell.wait(json!({ "command_id": id }), "command").await;
             let ran = &ended["command"];

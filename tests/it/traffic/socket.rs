@@ -1,4 +1,4 @@
-//! The WebSocket of the record: what comes over it, to whom, and what becomes of a listener that does not read.
+//! The WebSocket of the traffic log: its events, its filters, and disconnection of a listener that does not read.
 
 use std::time::{Duration, Instant};
 
@@ -66,7 +66,7 @@ async fn events_come_over_the_websocket_as_they_happen_and_pause_pauses() {
     assert_eq!(socket.say(r#"{"type":"ping"}"#).await["type"], "pong");
     assert_eq!(socket.say(r#"{"type":"pause"}"#).await["type"], "paused");
     send("two", "x", true);
-    // What was written is told before the next answer: the pause holds it back.
+    // Events are sent before the next reply: the pause holds them back.
     assert_eq!(get(&server, "events")["total"], 2);
     assert_eq!(socket.say(r#"{"type":"ping"}"#).await["type"], "pong");
     let resumed = socket.say(r#"{"type":"resume"}"#).await;
@@ -126,7 +126,7 @@ async fn a_listener_that_does_not_read_holds_up_nobody() {
     server.done("talk", json!({ "session_id": id, "command": "echo quick" }));
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     assert_eq!(get(&server, "events?action=a")["total"], 600);
-    // It is let go, or it learns what it missed; either way it is told the truth.
+    // It is disconnected or receives the number of lost events.
     let (mut seen, mut missed) = (0, 0);
     while seen + missed < 600 {
         match stuck.next().await {
