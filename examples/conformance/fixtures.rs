@@ -19,11 +19,11 @@ use serde_json::{Value, json};
 
 use crate::rounds::{self, Given, Round};
 
-/// One red pixel.
+/// A single red pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
-/// No sound at all.
+/// An empty sound.
 const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
-/// How long the tools that take time take between two words.
+/// Pause between two messages of the slow tools.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The handler of the fixtures.
@@ -37,7 +37,7 @@ pub(crate) fn wire<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
     serde_json::from_value(value).map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 
-/// A whole result, written as it looks on the wire. Clients of older versions are not sent its type.
+/// Parses a complete result in wire format. Its type is omitted for clients of older versions.
 fn result<T: DeserializeOwned>(mut value: Value) -> Result<T, ErrorData> {
     value["resultType"] = json!("complete");
     wire(value)
@@ -100,7 +100,7 @@ fn tools() -> Value {
     json!({ "tools": tools })
 }
 
-/// The question of an elicitation tool.
+/// Request of an elicitation tool.
 fn question(tool: &str, message: &str) -> Value {
     let options = json!([{ "const": "value1", "title": "First" }, { "const": "value2", "title": "Second" }]);
     let words = json!(["option1", "option2", "option3"]);
@@ -144,7 +144,7 @@ fn question(tool: &str, message: &str) -> Value {
     })
 }
 
-/// What a tool answers that needs nobody.
+/// Reply of a tool that sends the client no request.
 fn content(tool: &str) -> Option<Value> {
     Some(match tool {
         "test_simple_text" => json!([text("This is a simple text response for testing.")]),
@@ -166,11 +166,11 @@ fn content(tool: &str) -> Option<Value> {
 
 async fn log(context: &RequestContext<RoleServer>, words: &str) {
     let message = LoggingMessageNotificationParam::new(LoggingLevel::Info, json!(words));
-    // The suite notices what does not arrive.
+    // The suite detects a missing message.
     let _ = context.peer.notify_logging_message(message).await;
 }
 
-/// What the client says that it can do.
+/// Capabilities of the client.
 fn capabilities(context: &RequestContext<RoleServer>) -> Result<Value, ErrorData> {
     serde_json::to_value(context.client_capabilities()).map_err(failed)
 }

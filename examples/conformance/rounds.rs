@@ -1,4 +1,4 @@
-//! Fixtures that need something of the client before they can answer: the 2026-07-28 protocol asks for it in the result.
+//! Fixtures that need client input before they can reply: the 2026-07-28 protocol requests it in the result.
 
 use rmcp::ErrorData;
 use rmcp::model::{InputRequiredResult, InputResponses};
@@ -10,7 +10,7 @@ use crate::fixtures::{failed, wire};
 pub(crate) enum Round {
     /// The client has to answer first.
     Asks(InputRequiredResult),
-    /// The words of the final result.
+    /// Text of the final result.
     Done(String),
 }
 
@@ -53,7 +53,7 @@ fn roots() -> Value {
     json!({ "method": "roots/list", "params": {} })
 }
 
-/// What is asked for, round by round, and the state that has to come back with the answers.
+/// Input requests per round, and the state that must come back with the input.
 fn steps(name: &str, capabilities: &Value) -> Vec<(Value, Option<&'static str>)> {
     let step = match name {
         "test_input_required_result_sampling" => {
@@ -92,12 +92,12 @@ fn steps(name: &str, capabilities: &Value) -> Vec<(Value, Option<&'static str>)>
     vec![step]
 }
 
-/// Answers a call of a fixture of this file.
+/// RequestHandler a call of a fixture of this file.
 pub(crate) fn round(name: &str, given: &Given<'_>) -> Result<Round, ErrorData> {
     let mut steps = steps(name, given.capabilities);
     let at = match given.state {
         None => 0,
-        // A state that is none of ours was changed on its way.
+        // A state that differs from the sent one was modified in transit.
         Some(state) => steps
             .iter()
             .position(|(_, sent)| *sent == Some(state))

@@ -347,7 +347,7 @@ mod tests {
         assert!(registry.listed(&id).is_err());
         assert_eq!(registry.records(), []);
         assert!(changed.has_changed().expect("the table lives"));
-        assert!(!registry.heartbeat(&id), "a heartbeat brings nobody back");
+        assert!(!registry.heartbeat(&id), "a heartbeat does not restore an entry");
         let expected = [("session_created", "d".to_owned()), ("session_killed", "d".to_owned())];
         assert_eq!(events(&registry), expected);
     }
@@ -372,7 +372,7 @@ mod tests {
         assert!(is_told());
         let owner = Owner { agent_id: Some("b".to_owned()), ..Owner::default() };
         let change = OwnerChange::Adopt { owner, force: false };
-        registry.change_owner(&SessionId::named("d"), &change).expect_err("it is somebody's");
+        registry.change_owner(&SessionId::named("d"), &change).expect_err("another agent owns it");
         assert!(!is_told());
         let record = registry.change_owner(&SessionId::named("d"), &OwnerChange::Clear).expect("a known session");
         assert_eq!(record.owner_agent_id, None);

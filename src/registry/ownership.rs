@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_adopted_from_nobody_or_with_force() {
+    fn a_session_is_adopted_without_owner_or_with_force() {
         let id = SessionId::named("s");
         for (current, new, force, expected) in [
             (owner("", "", ""), owner("a", "", ""), false, Some(owner("a", "", ""))),
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_lets_go_of_its_own() {
+    fn an_owner_disowns_its_own_session() {
         let id = SessionId::named("s");
         for (by, force, expected) in
             [(None, false, true), (Some("a"), false, true), (Some("b"), false, false), (Some("b"), true, true)]

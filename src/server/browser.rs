@@ -257,7 +257,7 @@ mod tests {
             assert!(!browsers.has_login(&with_cookie(pair(&set)), thief, now), "{holder:?}");
             assert!(browsers.has_login(&with_cookie(pair(&set)), holder, now), "{holder:?}");
         }
-        assert_eq!(browsers.redeem_announcement(Peer::Own, now), None, "nobody was announced");
+        assert_eq!(browsers.redeem_announcement(Peer::Own, now), None, "no browser was announced");
         browsers.announce(now);
         for user in [thief, Peer::Orphaned, Peer::Unknown] {
             assert_eq!(browsers.redeem_announcement(user, now), None, "{user:?}");

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_has_closed_already_is_nobody() {
+    async fn a_closed_socket_has_no_owner() {
         let mut listener = PeerListener::new(TcpListener::bind("127.0.0.1:0").await.expect("a free port"));
         let address = listener.listener.local_addr().expect("its address");
         drop(TcpStream::connect(address).await.expect("it listens"));

@@ -204,7 +204,7 @@ fn a_damaged_file_is_set_aside_and_a_missing_one_made_again() {
             written = store.write(&[event(1_000)]);
         }
         if damage == "a folder" {
-            assert!(written.is_err(), "nobody's folder is removed");
+            assert!(written.is_err(), "the folder is kept");
             continue;
         }
         written.unwrap_or_else(|problem| panic!("{damage}: {problem}"));
@@ -262,7 +262,7 @@ fn a_planted_link_is_not_followed() {
 }
 
 #[test]
-fn what_cannot_be_written_is_counted_and_stops_nobody() {
+fn a_failed_write_is_counted_and_delays_no_action() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let no_folder = folder.path().join("not there");
     let emitter = Emitter::new();

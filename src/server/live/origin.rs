@@ -31,13 +31,13 @@ mod tests {
 
     #[test]
     fn only_the_own_page_and_programs_open_it() {
-        let (nobody, known) = (Visitor::default(), Visitor { is_known: true, is_logged_in: false });
+        let (unknown, known) = (Visitor::default(), Visitor { is_known: true, is_logged_in: false });
         let (browser, both) =
             (Visitor { is_known: false, is_logged_in: true }, Visitor { is_known: true, is_logged_in: true });
         for (origins, visitor, is_open) in [
             (&[][..], known, true),
             (&[], browser, true),
-            (&[], nobody, false),
+            (&[], unknown, false),
             (&["http://localhost:8100"], browser, true),
             (&["http://localhost:8100"], both, true),
             (&["http://localhost:8100"], known, false),

@@ -285,6 +285,6 @@ mod tests {
         assert_eq!(read(r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":null}"#).get("params"), None);
         let message = read(r#" {"x":[1],"jsonrpc":"2.0","id":1,"id":"2","method":"a\u0062","params":{"y":1}} "#);
         let kept = json!({ "x": [1], "jsonrpc": "2.0", "id": "2", "method": "ab", "params": { "y": 1 } });
-        assert_eq!(message, kept, "what nobody knows is left in, and of two the last counts");
+        assert_eq!(message, kept, "unknown fields stay, and the last of two counts");
     }
 }

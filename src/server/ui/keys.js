@@ -5,7 +5,7 @@ const NAMES = {
   End: "End", PageUp: "PageUp", PageDown: "PageDown", ArrowUp: "Up", ArrowDown: "Down", ArrowLeft: "Left", ArrowRight: "Right",
 };
 
-/** The name of a key as `send_keys` knows it; null for what is text, or nobody's business. */
+/** The name of a key as `send_keys` knows it; null for text and for keys that belong to the browser. */
 export function keyName(event) {
   if (event.isComposing || event.metaKey || event.getModifierState("AltGraph")) return null;
   const named = NAMES[event.key] ?? (/^F([1-9]|1[0-2])$/.test(event.key) ? event.key : null);
