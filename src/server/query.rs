@@ -1,4 +1,4 @@
-//! Values of a request's query, and what an answer repeats of a request.
+//! Query values of a request, and client input repeated in a reply.
 
 use axum::extract::Query;
 use axum::http::Uri;
