@@ -38,7 +38,7 @@ mod tests {
     use crate::config::Config;
     use crate::server::{Block, Engine, ToolCall};
     use crate::tools::{Caller, Offer, Tools, actions_page};
-    use crate::traffic::{Event, Recording, Retention};
+    use crate::traffic::{Event, Retention, TrafficOptions};
 
     async fn called(tools: &Tools, tool: &str, arguments: Value) -> Value {
         let offer = Offer::named(tool).expect("a tool");
@@ -65,7 +65,13 @@ mod tests {
         // Called: parameters are read as they are declared, in the state that the tool names.
         let tools = Tools::new(Config::default());
         let retention = Retention { age: Duration::from_secs(60), rows: 100 };
-        tools.traffic().start(Recording { folder: None, retention, journal: None, gateway: None, own_address: None });
+        tools.traffic().start(TrafficOptions {
+            folder: None,
+            retention,
+            journal: None,
+            gateway: None,
+            own_address: None,
+        });
         let mut recorded = tools.traffic().subscribe();
         let counted = called(&tools, "k_sample_view", json!({ "action": "count", "up_to": "99", "x": 1 })).await;
         assert_eq!(counted["counted"], json!([1, 2, 3, 4, 5, 6, 7, 8, 9]));

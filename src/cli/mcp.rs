@@ -23,7 +23,7 @@ use crate::server::{
 use crate::terminal::local;
 use crate::terminal::local::pty;
 use crate::tools::{Caller, Offer, Reply, Tools};
-use crate::traffic::{Recording, Retention};
+use crate::traffic::{Retention, TrafficOptions};
 
 /// How long a server may take to say that it is one.
 const PROBE_PATIENCE: Duration = Duration::from_secs(5);

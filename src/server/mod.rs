@@ -49,12 +49,11 @@ use crate::store::{Restored, Saver, Store, Token};
 use crate::terminal::desktop::register::{Elsewhere, Registrar};
 use crate::terminal::peer::HEALTH_FIELD;
 use crate::tools::{Offer, Tools};
-use crate::traffic::{Journal, Recording, Retention};
+use crate::traffic::{Journal, Retention, TrafficOptions};
 use access::{Login, Policy};
 use browser::FIRST_LINK_LIFE;
 use connection_limits::{ConnectionLimiter, ConnectionLimits};
 use connections::App;
-use crowd::{ConnectionLimiter, Limits};
 use mcp::Folders;
 #[cfg(feature = "conformance")]
 pub use mcp::hosting;
@@ -231,8 +230,8 @@ impl Server {
         let health = Health { tools: tools.clone(), saver: saver.clone(), port: address.port() };
         let app = App::new(router(&tools, health.clone(), &policy), &tools.config().mcp_path, gate.clone());
         let stopping = CancellationToken::new();
-        let crowd = ConnectionLimiter::new(Limits::new());
-        let serving = connections::serve(listener, Arc::clone(&policy), app, Arc::clone(&crowd), stopping.clone());
+        let limiter = ConnectionLimiter::new(ConnectionLimits::new());
+        let serving = connections::serve(listener, Arc::clone(&policy), app, Arc::clone(&limiter), stopping.clone());
         let mut serving = tokio::spawn(serving);
         let bridging = bridge.map(|Bridge { listener, address }| {
             let app = bridge_router(&tools, Health { port: address.port(), ..health });

@@ -114,7 +114,7 @@ impl Tools {
         let redactor = audit::own_redactor(&config);
         let bridges = Bridges::new(Arc::clone(&redactor));
         let typist = Typist::new(config.policy.clone(), Arc::clone(&redactor));
-        let (traffic, shelf) = (Emitter::new(), Arc::default());
+        let (traffic, recordings) = (Emitter::new(), Arc::default());
         Self(Arc::new(Parts {
             config,
             registry,
@@ -122,7 +122,7 @@ impl Tools {
             peers: Peers::new(),
             traffic,
             typist,
-            shelf,
+            recordings,
             redactor,
             #[cfg(test)]
             lookups: std::sync::atomic::AtomicUsize::default(),
@@ -157,8 +157,8 @@ impl Tools {
     /// Kills all sessions. Returns those that would not die in time.
     pub async fn shutdown(&self) -> Vec<SessionId> {
         let left = self.registry.shutdown().await;
-        let shelf = Arc::clone(&self.shelf);
-        let written = tokio::task::spawn_blocking(move || shelf.finish());
+        let recordings = Arc::clone(&self.recordings);
+        let written = tokio::task::spawn_blocking(move || recordings.finish());
         if tokio::time::timeout(RECORDING_TIMEOUT, written).await.is_err() {
             tracing::warn!("the disk is too slow: the end of a recording was not written");
         }
@@ -244,7 +244,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::traffic::{Recording, Retention};
+    use crate::traffic::{Retention, TrafficOptions};
 
     async fn done(tools: &Tools, arguments: Value) -> Map<String, Value> {
         let arguments = arguments.as_object().cloned().expect("an object");
@@ -257,7 +257,13 @@ mod tests {
     async fn a_session_is_looked_up_once_and_a_line_is_judged_once() {
         let tools = Tools::new(Config::default());
         let retention = Retention { age: Duration::from_secs(60), rows: 100 };
-        tools.traffic().start(Recording { folder: None, retention, journal: None, gateway: None, own_address: None });
+        tools.traffic().start(TrafficOptions {
+            folder: None,
+            retention,
+            journal: None,
+            gateway: None,
+            own_address: None,
+        });
         let created = done(&tools, json!({ "action": "create", "shell": "/bin/cat" })).await;
         let id = &created["session_id"];
         for (arguments, judged) in [

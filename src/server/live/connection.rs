@@ -347,13 +347,13 @@ impl LiveClient {
         self.tasks.spawn(async move {
             let arguments = Map::from_iter([("action".to_owned(), json!("list"))]);
             let reply = tools.look(&arguments).await;
-            // Nobody is left to be told.
+            // The client has disconnected if this fails.
             let _ = answering.send(Outgoing::List(reply.body)).await;
         });
     }
 
     /// What is sent of an answer.
-    fn told(&mut self, answer: Outgoing) -> Option<String> {
+    fn serialize(&mut self, answer: Outgoing) -> Option<String> {
         match answer {
             Outgoing::Reply { n, body } => Some(json!({ "t": "reply", "n": n, "body": body }).to_string()),
             Outgoing::List(mut body) => {

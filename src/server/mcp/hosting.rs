@@ -15,8 +15,8 @@ use super::{Gate, SESSIONS_FOLDER};
 use crate::error::{self, Error};
 use crate::server::Reach;
 use crate::server::access::{Login, Policy};
+use crate::server::connection_limits::{ConnectionLimiter, ConnectionLimits};
 use crate::server::connections::{self, App};
-use crate::server::crowd::{Crowd, Limits};
 
 /// A server for a handler that listens but does not answer yet.
 pub struct Host<H> {
@@ -44,8 +44,8 @@ impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Host<H> {
         let gate = Arc::new(Gate::new(self.handler, Some(state.join(SESSIONS_FOLDER))));
         let policy = Policy::new(self.address.ip(), vec![self.address.port()], Reach::Loopback, &[], Login::On(None))?;
         let app = App::new(Router::new(), "/mcp", gate);
-        let crowd = Crowd::new(Limits::new());
-        connections::serve(self.listener, Arc::new(policy), app, crowd, CancellationToken::new()).await;
+        let limiter = ConnectionLimiter::new(ConnectionLimits::new());
+        connections::serve(self.listener, Arc::new(policy), app, limiter, CancellationToken::new()).await;
         Ok(())
     }
 }

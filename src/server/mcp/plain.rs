@@ -29,7 +29,7 @@ use super::sessions::Sessions;
 use super::{AGENT_HEADER, CLIENT_HEADER, SHOWS_PROGRESS_HEADER};
 use crate::ids::passing_hex;
 use crate::server::body::{MAX_BODY_BYTES, bytes_of};
-use crate::server::connections::{ResponseFuture, RequestHandler};
+use crate::server::connections::{RequestHandler, ResponseFuture};
 use crate::traffic::clean_name;
 
 /// Header with the client session id.

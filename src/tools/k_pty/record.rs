@@ -128,7 +128,9 @@ impl Handler for Record {
         let done = tokio::task::spawn_blocking(move || match self.op {
             Op::Start => self.start(),
             Op::Stop => self.stop(),
-            Op::Status => Ok(self.tools.shelf().status(self.session.id()).map(RecordReply::of).unwrap_or_default()),
+            Op::Status => {
+                Ok(self.tools.recordings().status(self.session.id()).map(RecordReply::of).unwrap_or_default())
+            }
             Op::SaveFixture => self.save_fixture(),
         });
         let done = done.await.unwrap_or_else(|error| Err(Error::Server(format!("the recording failed: {error}"))));
@@ -144,9 +146,9 @@ impl Record {
     }
 
     fn start(&self) -> Result<RecordReply> {
-        let shelf = self.tools.shelf();
+        let recordings = self.tools.recordings();
         let id = self.session.id();
-        if shelf.status(id).is_some_and(|status| status.ended.is_none()) {
+        if recordings.status(id).is_some_and(|status| status.ended.is_none()) {
             return Err(Error::invalid(OP.param.name, "the session is being recorded already; stop that first"));
         }
         recordings.check_running_limit()?;
@@ -158,19 +160,19 @@ impl Record {
             title: self.session.info().owner.label,
         })?;
         let status = recorder.status();
-        shelf.keep(id.clone(), recorder);
+        recordings.keep(id.clone(), recorder);
         Ok(RecordReply { redacted: Some(!self.raw), ..RecordReply::of(status) })
     }
 
     fn stop(&self) -> Result<RecordReply> {
-        let recorder = self.tools.shelf().take(self.session.id());
+        let recorder = self.tools.recordings().take(self.session.id());
         let recorder = recorder.ok_or_else(|| Error::invalid(OP.param.name, "the session is not being recorded"))?;
         Ok(RecordReply::of(recorder.join()))
     }
 
     /// A folder that `kpty replay --check` understands.
     fn save_fixture(&self) -> Result<RecordReply> {
-        let shelf = self.tools.shelf();
+        let recordings = self.tools.recordings();
         let name = self.name();
         let folder = recordings.new_path(&name, "")?;
         make_folder(&folder).map_err(|cause| Error::file("create", &folder, cause))?;
@@ -204,7 +206,7 @@ impl Record {
             same_as_live = fixture.views(EngineKind::Alacritty).first().is_some_and(|(_, lines)| *lines == live);
         }
         Ok(RecordReply {
-            recording: shelf.status(self.session.id()).is_some_and(|status| status.ended.is_none()),
+            recording: recordings.status(self.session.id()).is_some_and(|status| status.ended.is_none()),
             file: Some(folder.display().to_string()),
             redacted: Some(!self.raw),
             source: Some(source),
