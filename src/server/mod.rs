@@ -17,7 +17,6 @@ pub(crate) mod live;
 mod log_limit;
 mod mcp;
 mod openapi;
-mod pace;
 mod peer;
 mod pty_http;
 mod query;
