@@ -78,8 +78,8 @@ impl End {
     fn note(&self) -> Option<&'static str> {
         match self {
             Self::Stopped | Self::SessionEnded | Self::Disk(_) => None,
-            Self::TooLarge => Some("recording ended: the file reached its maximum size"),
-            Self::TooFast => Some("recording ended: output arrived faster than it could be written"),
+            Self::TooLarge => Some("the recording ends here: the file reached its maximum size"),
+            Self::TooFast => Some("the recording ends here: output arrived faster than it could be written"),
         }
     }
 
