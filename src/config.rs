@@ -114,7 +114,7 @@ pub struct Config {
     pub size: Size,
     /// `KPTY_BUFFER_SIZE`: bytes of raw output that are kept for each session.
     pub ring_bytes: usize,
-    /// `KPTY_TIMEOUT_MS`: how long `talk` waits unless told.
+    /// `KPTY_TIMEOUT_MS`: default timeout of `talk`.
     pub talk_timeout: Duration,
     /// `KPTY_TERM_BUFFER_ACCESS`: `off` forbids reading screens.
     pub screen_access: ScreenAccess,
@@ -142,7 +142,7 @@ pub struct Config {
     pub port: u16,
     /// `KPTY_MCP_PATH`: where MCP is spoken.
     pub mcp_path: String,
-    /// `KPTY_GATEWAY_URL`: who is told of traffic.
+    /// `KPTY_GATEWAY_URL`: where traffic events are sent.
     pub gateway_url: Option<String>,
     /// `KPTY_DESKTOP_URL`, else the port `KPTY_BRIDGE_PORT` of this machine: the bridge of the desktop app.
     pub desktop_url: String,
@@ -190,7 +190,7 @@ impl Default for Config {
     }
 }
 
-/// Where a server keeps its state unless it is told, by the environment of this process.
+/// Where a server keeps its state by default, from the environment of this process.
 pub fn default_state_dir() -> Option<PathBuf> {
     let vars: Vec<_> = std::env::vars_os().collect();
     state_folder::choose(|name| lookup(&vars, name).map(|(_, value)| value.to_owned()))

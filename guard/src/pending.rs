@@ -174,7 +174,7 @@ impl PendingLine {
         &self.carried
     }
 
-    /// Something happened to the line that was not told here.
+    /// The line changed in a way that was not reported here.
     pub fn mark_unknown(&mut self) {
         self.is_unknown = true;
     }

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 /// Compares all bytes, whatever the first ones are, so that the time taken does not tell how many of them are right.
-/// The length may be told by it. `black_box` keeps the compiler from ending the loop early; that is all a crate for
+/// The running time may reveal the length. `black_box` keeps the compiler from ending the loop early; that is all a crate for
 /// this would add.
 pub fn is_same(a: &[u8], b: &[u8]) -> bool {
     let differences = a.iter().zip(b).fold(0, |differences, (a, b)| black_box(differences | (a ^ b)));

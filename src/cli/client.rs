@@ -17,11 +17,11 @@ use crate::store::{TOKEN_FILE, Token};
 use crate::tools::DEFAULT_TOOL;
 
 /// How long a connection may take. The server is on this machine.
-pub(super) const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a link is valid.
-const LINK_PATIENCE: Duration = Duration::from_secs(150);
+const LINK_TIMEOUT: Duration = Duration::from_secs(150);
 /// How much longer than asked for the server may take to answer.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Args)]
 pub(super) struct Connection {
@@ -131,7 +131,7 @@ impl Client {
         let http = reqwest::Client::builder()
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(CONNECT_PATIENCE)
+            .connect_timeout(CONNECT_TIMEOUT)
             .build()
             .map_err(|error| Error::Server(error.to_string()))?;
         let token = match token_file {
@@ -200,7 +200,7 @@ impl Client {
     /// A link that lets one browser in.
     pub(super) async fn link(&self, purpose: LinkFor) -> Result<String> {
         let asked = json!({ "browser": purpose == LinkFor::Browser });
-        let response = self.post_page("/ui/link", &asked, ANSWER_PATIENCE).await?;
+        let response = self.post_page("/ui/link", &asked, ANSWER_TIMEOUT).await?;
         let status = response.status();
         let body: Value = response.json().await.map_err(|error| self.problem(&error))?;
         match body.get("path").and_then(Value::as_str) {
@@ -214,7 +214,7 @@ impl Client {
 
     /// Waits until a link has been used or is too old.
     pub(super) async fn link_spent(&self, code: &str) -> Result<()> {
-        self.post_page("/ui/link/spent", &json!({ "code": code }), LINK_PATIENCE).await.map(drop)
+        self.post_page("/ui/link/spent", &json!({ "code": code }), LINK_TIMEOUT).await.map(drop)
     }
 
     async fn post_page(&self, path: &str, body: &Value, patience: Duration) -> Result<reqwest::Response> {
@@ -267,7 +267,7 @@ impl Client {
 
     async fn request(&self, message: &Value, patience: Duration) -> Result<reqwest::RequestBuilder> {
         let request =
-            self.http.post(format!("{}{}", self.url, self.path)).timeout(patience + ANSWER_PATIENCE).json(message);
+            self.http.post(format!("{}{}", self.url, self.path)).timeout(patience + ANSWER_TIMEOUT).json(message);
         let request = match &self.agent {
             Some(agent) => request.header(AGENT_HEADER, agent),
             None => request,
@@ -287,7 +287,7 @@ impl Client {
     ) -> Result<Value> {
         let mut request = self.request(message, patience).await?;
         for (name, value) in headers {
-            // A name that cannot stand in a header is not told.
+            // A name that is invalid in a header is not sent.
             if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
                 request = request.header(name, value);
             }
@@ -323,7 +323,7 @@ fn found_token(url: &str) -> Option<Token> {
     Token::read(&folder.join(TOKEN_FILE)).ok()
 }
 
-/// A user whose name nobody told.
+/// A user without a known name.
 #[cfg(unix)]
 fn user_number() -> String {
     format!("uid {}", rustix::process::geteuid().as_raw())

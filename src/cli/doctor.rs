@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::client::{CONNECT_PATIENCE, Client, Connection, text};
+use super::client::{CONNECT_TIMEOUT, Client, Connection, text};
 use super::{EXIT_NOTHING, Failure, Outcome, print};
 use crate::config::Config;
 use crate::model;
@@ -14,7 +14,7 @@ use crate::terminal::local::{Integration, NewSession, Session};
 use crate::terminal::talk::{OnTimeout, TalkRequest};
 
 /// A session that is asked for nothing but `echo` answers within this.
-const TALK_PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+const TALK_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
 #[derive(Args)]
 #[command(after_help = "\
@@ -114,13 +114,13 @@ async fn terminal(config: &Config) -> (State, String) {
     let request = TalkRequest {
         command: "echo kpty-works".to_owned(),
         sentinel: None,
-        timeout: TALK_PATIENCE,
+        timeout: TALK_TIMEOUT,
         max_chars: 1_000,
         on_timeout: OnTimeout::Leave,
         all_raw: false,
     };
     let answer = session.talk(request).await;
-    // It was made for one question; what would not die would be told by the next doctor.
+    // The session existed for one command; the next run reports a process that survived.
     let _ = session.kill().await;
     match answer {
         Ok(answer) if answer.output.text == "kpty-works" => {
@@ -164,7 +164,7 @@ fn descriptors() -> (State, String) {
 
 async fn server(connection: &Connection) -> Result<(State, String), Failure> {
     let client = Client::new(connection)?;
-    Ok(match client.health(CONNECT_PATIENCE).await {
+    Ok(match client.health(CONNECT_TIMEOUT).await {
         Ok(Some(health)) => {
             let version = text(&health, "version");
             let degraded = text(&health, "reason");

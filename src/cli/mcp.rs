@@ -26,9 +26,9 @@ use crate::tools::{Caller, Offer, Reply, Tools};
 use crate::traffic::{Retention, TrafficOptions};
 
 /// How long a server may take to say that it is one.
-const PROBE_PATIENCE: Duration = Duration::from_secs(5);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long threads that are still busy are waited for at the end.
-const LAST_PATIENCE: Duration = Duration::from_secs(1);
+const LAST_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
 #[command(after_help = "\
@@ -63,7 +63,7 @@ pub(super) fn run(arguments: McpArguments) -> std::result::Result<Outcome, Failu
     let config = Config::from_env()?;
     let runtime = super::threaded_runtime()?;
     let served = runtime.block_on(serve(arguments, config));
-    runtime.shutdown_timeout(LAST_PATIENCE);
+    runtime.shutdown_timeout(LAST_TIMEOUT);
     served?;
     Ok(Outcome::Done)
 }
@@ -86,7 +86,7 @@ async fn serve(arguments: McpArguments, config: Config) -> Result<()> {
     served
 }
 
-/// Without a server there is no folder for a record, but a gateway that is named is told all the same.
+/// Without a server there is no folder for a record; a configured gateway still gets the events.
 fn tell_gateway(tools: &Tools) {
     let config = tools.config();
     if let Some(gateway) = config.gateway_url.clone() {
@@ -106,7 +106,7 @@ async fn until(stop: impl Future<Output = ()>, served: impl Future<Output = Resu
 
 /// It says that it is healthy, and it lets us see its tools.
 async fn is_server(client: &Client) -> bool {
-    let health = client.health(PROBE_PATIENCE).await;
+    let health = client.health(PROBE_TIMEOUT).await;
     // Others answer at this path too; only ours counts its sessions.
     let is_ours =
         |health: Map<String, Value>| health["ok"] == true && health.get("sessions").is_some_and(Value::is_u64);
@@ -114,7 +114,7 @@ async fn is_server(client: &Client) -> bool {
         return false;
     }
     let question = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
-    let Ok(answer) = client.post(&question, PROBE_PATIENCE, &[]).await else { return false };
+    let Ok(answer) = client.post(&question, PROBE_TIMEOUT, &[]).await else { return false };
     let tools = answer.pointer("/result/tools").and_then(Value::as_array);
     let has = |name: &str| tools.is_some_and(|tools| tools.iter().any(|tool| tool["name"] == name));
     let is_ours = Offer::all().all(|offer| has(offer.name()));

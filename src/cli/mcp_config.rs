@@ -7,7 +7,7 @@ use super::{Failure, Outcome, print};
 use crate::config;
 
 /// How long a client should let a call take: a `talk` may wait for its command.
-const CALL_PATIENCE_S: u32 = 600;
+const CALL_TIMEOUT_S: u32 = 600;
 
 #[derive(Args)]
 #[command(after_help = "\
@@ -73,10 +73,10 @@ fn entry(arguments: &McpConfigArguments) -> Value {
     }
     let url = endpoint(&arguments.url);
     let mut entry = match client {
-        McpClient::Claude => json!({ "type": "http", "url": url, "timeout": CALL_PATIENCE_S * 1_000 }),
+        McpClient::Claude => json!({ "type": "http", "url": url, "timeout": CALL_TIMEOUT_S * 1_000 }),
         McpClient::Vscode => json!({ "type": "http", "url": url }),
         // There `url` means another transport.
-        McpClient::Gemini => json!({ "httpUrl": url, "timeout": CALL_PATIENCE_S * 1_000 }),
+        McpClient::Gemini => json!({ "httpUrl": url, "timeout": CALL_TIMEOUT_S * 1_000 }),
         McpClient::Opencode => json!({ "type": "remote", "url": url, "enabled": true }),
         McpClient::Cursor | McpClient::Codex => json!({ "url": url }),
     };
@@ -111,7 +111,7 @@ fn codex(arguments: &McpConfigArguments) -> String {
             lines.push(format!("bearer_token_env_var = {}", quoted(name)));
         }
     }
-    lines.push(format!("tool_timeout_sec = {CALL_PATIENCE_S}"));
+    lines.push(format!("tool_timeout_sec = {CALL_TIMEOUT_S}"));
     lines.join("\n")
 }
 

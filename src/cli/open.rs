@@ -103,7 +103,7 @@ fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     options.open(path)?.write_all(bytes)
 }
 
-/// Hands an address or a file to the system. It is told at once whether somebody took it.
+/// Hands an address or a file to the system. Returns at once whether a program accepted it.
 fn is_opened(target: &str) -> bool {
     OPENERS.iter().any(|opener| {
         let (program, before) = opener.split_first().map_or(("", &[][..]), |(program, rest)| (*program, rest));

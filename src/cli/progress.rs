@@ -9,7 +9,7 @@ use tokio::time::MissedTickBehavior;
 use super::print::Passing;
 
 /// Nobody wonders about less.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 /// How often the line is written again.
 const EVERY: Duration = Duration::from_secs(1);
 
@@ -17,7 +17,7 @@ const EVERY: Duration = Duration::from_secs(1);
 pub(super) async fn while_waiting<T>(what: &str, answer: impl Future<Output = T>) -> T {
     let Some(mut line) = Passing::new() else { return answer.await };
     let began = Instant::now();
-    let mut ticks = tokio::time::interval_at((began + PATIENCE).into(), EVERY);
+    let mut ticks = tokio::time::interval_at((began + TIMEOUT).into(), EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     tokio::pin!(answer);
     loop {

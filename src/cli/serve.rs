@@ -20,7 +20,7 @@ use crate::tools::Tools;
 /// How a server exits that was asked to end twice: as if the signal had ended it.
 const ENDED_AT_ONCE: i32 = 128 + 15;
 /// How long threads that are still busy are waited for at the end.
-const LAST_PATIENCE: Duration = Duration::from_secs(1);
+const LAST_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
 #[command(after_help = "\
@@ -92,7 +92,7 @@ pub(super) fn run(arguments: ServeArguments) -> Result<Outcome, Failure> {
     };
     let runtime = super::threaded_runtime()?;
     let served = runtime.block_on(serve(config, &settings));
-    runtime.shutdown_timeout(LAST_PATIENCE);
+    runtime.shutdown_timeout(LAST_TIMEOUT);
     served?;
     Ok(Outcome::Done)
 }

@@ -5,14 +5,14 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Map, Value};
 
-use super::client::{CONNECT_PATIENCE, Client, Connection, text};
+use super::client::{CONNECT_TIMEOUT, Client, Connection, text};
 use super::{EXIT_NOTHING, Failure, Outcome, print};
 use crate::error::Error;
 use crate::terminal::executable_name;
 use crate::terminal::local::pty::{Control, Signal};
 
 /// How long a server may take to end: it gives its sessions and its last answers 5 s.
-const STOP_PATIENCE: Duration = Duration::from_secs(10);
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Args)]
 #[command(after_help = "\
@@ -40,7 +40,7 @@ pub(super) struct StopArguments {
 
 pub(super) async fn status(arguments: StatusArguments) -> Result<Outcome, Failure> {
     let client = Client::new(&arguments.connection)?;
-    let Some(health) = client.health(CONNECT_PATIENCE).await? else { return Ok(nobody(&client)) };
+    let Some(health) = client.health(CONNECT_TIMEOUT).await? else { return Ok(nobody(&client)) };
     if arguments.connection.json {
         print::line(&Value::Object(health).to_string())?;
         return Ok(Outcome::Done);
@@ -59,15 +59,15 @@ pub(super) async fn status(arguments: StatusArguments) -> Result<Outcome, Failur
 
 pub(super) async fn stop(arguments: StopArguments) -> Result<Outcome, Failure> {
     let client = Client::new(&arguments.connection)?;
-    let Some(health) = client.health(CONNECT_PATIENCE).await? else { return Ok(nobody(&client)) };
+    let Some(health) = client.health(CONNECT_TIMEOUT).await? else { return Ok(nobody(&client)) };
     let pid = own_program(&health).ok_or_else(|| {
         let message =
             format!("what answers at {} is not a kpty server of this machine: nothing was ended", client.url());
         Failure::from(Error::Server(message))
     })?;
     Control::signal_process(pid, Signal::Terminate);
-    if tokio::time::timeout(STOP_PATIENCE, Control::process_ended(pid)).await.is_err() {
-        let message = format!("process {pid} has not ended within {} s", STOP_PATIENCE.as_secs());
+    if tokio::time::timeout(STOP_TIMEOUT, Control::process_ended(pid)).await.is_err() {
+        let message = format!("process {pid} has not ended within {} s", STOP_TIMEOUT.as_secs());
         return Err(Error::Server(message).into());
     }
     match arguments.connection.json {

@@ -12,7 +12,7 @@ use super::remote::{EXIT_CODES, Remote};
 use super::{EXIT_DONE, EXIT_NOTHING, EXIT_OTHER, Failure, Outcome, print, progress};
 use crate::error::Error;
 
-/// How long the server waits when nobody says; it may be told otherwise, so this is only our patience.
+/// Assumed timeout of the server when none is given; its settings may differ, so this only bounds our wait.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Characters of the output that is waited for; a person can scroll.

@@ -2,7 +2,7 @@
 
 use super::Reader;
 
-/// The part of the machine's memory that sessions may take unless told.
+/// Default share of the machine's memory for sessions.
 const PART: u64 = 4;
 /// Where nobody tells how much the machine has.
 const UNKNOWN_MACHINE: u64 = 4 << 30;

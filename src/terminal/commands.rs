@@ -110,7 +110,7 @@ impl Evidence {
 /// The end of a command.
 #[derive(Clone, Debug)]
 pub struct End {
-    /// Its status, where anybody told.
+    /// Exit status, where known.
     pub status: Option<i32>,
     /// Who says so.
     pub by: Evidence,
@@ -153,7 +153,7 @@ pub struct Command {
     pub(super) output: Option<Output>,
     /// The statuses of the pipeline that it ended with.
     pub(super) pipeline: Pipeline,
-    /// Its sentinel told an end without a beginning: the shell did not run it.
+    /// The sentinel reported an end without a start: the shell did not run the command.
     pub(super) was_refused: bool,
 }
 

@@ -41,7 +41,7 @@ pub struct TalkResult {
     pub command: CommandId,
     /// What it printed, rendered.
     pub output: Output,
-    /// Its status, where the shell told.
+    /// Exit status, where the shell reported one.
     pub exit_code: Option<i32>,
     /// How long it ran.
     pub duration: Duration,
@@ -49,7 +49,7 @@ pub struct TalkResult {
     pub cwd: Option<PathBuf>,
     /// The name by which the shell itself knows that directory, where it is another one.
     pub logical_cwd: Option<PathBuf>,
-    /// What told that it ended.
+    /// Evidence of its end.
     pub completed_by: Evidence,
     /// The text that would have ended, or ended, the output.
     pub sentinel: String,

@@ -21,7 +21,7 @@ use crate::terminal::local::{Moment, Session};
 use crate::terminal::wait::WaitRequest;
 use crate::terminal::{Command, Output};
 
-/// Lines of an answer at most: all that a session keeps unless it was told to keep more.
+/// Lines of an answer at most: the default history of a session.
 pub const MAX_BUFFER_LINES: usize = 10_000;
 /// Lines that are read while the session has to wait.
 pub const PIECE_LINES: u64 = 500;

@@ -179,7 +179,7 @@ pub(super) fn hex(text: &str) -> Option<String> {
     (!bytes.is_empty()).then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What a filter or a printing command prints; `None` when that cannot be told.
+/// What a filter or a printing command prints; `None` when that is unknown.
 pub(super) fn output(name: &str, arguments: &[String], input: Option<&str>) -> Option<String> {
     let has = |names: &[&str]| arguments.iter().any(|argument| names.contains(&argument.as_str()));
     let operands = || arguments.iter().filter(|argument| !argument.starts_with('-') || argument.len() == 1);
@@ -218,12 +218,12 @@ pub(super) fn output(name: &str, arguments: &[String], input: Option<&str>) -> O
     }
 }
 
-/// A packed text of the line; what is in it cannot be told here.
+/// A packed text of the line; its content is unknown here.
 fn unpacked(text: &str) -> Option<String> {
     (!text.trim().is_empty()).then(|| PACKED.to_string())
 }
 
-/// A decoder was told to decode, and not to encode.
+/// A decoder that is asked to decode, and not to encode.
 fn decodes(arguments: &[String]) -> bool {
     arguments.iter().any(|argument| {
         let short = argument.strip_prefix('-').filter(|rest| !rest.starts_with('-'));

@@ -97,7 +97,7 @@ impl<'p> Judge<'p> {
         if self.work > MOST_WORK { Err(Violation::new(&TOO_LONG, "", &[])) } else { Ok(()) }
     }
 
-    /// Judges a text as a script; gives what it prints, where that can be told.
+    /// Judges a text as a script; returns what it prints, where that is known.
     pub(super) fn text(&mut self, text: &str, input: Option<&str>) -> Verdict<Option<String>> {
         self.step(text.len())?;
         if text.trim_start().starts_with(DOWNLOADED) {

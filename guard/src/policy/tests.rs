@@ -224,8 +224,8 @@ fn a_bad_file_is_told_in_one_sentence() {
         ("[[rule]]\nid='a'\ncommand=''\nwhy='y'", "needs a command"),
         ("colour = 1", "colour"),
     ] {
-        let told = UserRules::parse(text).expect_err(text);
-        assert!(told.contains(problem) && !told.contains('\n'), "{text}: {told}");
+        let message = UserRules::parse(text).expect_err(text);
+        assert!(message.contains(problem) && !message.contains('\n'), "{text}: {message}");
     }
 }
 

@@ -108,7 +108,7 @@ pub(super) fn find(scan: &mut Scan<'_>, hit: Range<usize>) {
     if form == Form::Option && name.group == Group::Secret && text[value.range.clone()].starts_with(b"id=") {
         return;
     }
-    // The key that signs is told by its id.
+    // The signing key is identified by its id.
     if ends_with(&text[start..end], "signingkey") && values::is_digest(&text[value.range.clone()]) {
         return;
     }

@@ -53,7 +53,7 @@ const MOST_LOOKS: usize = 6;
 /// A value that is hidden wherever it stands.
 type Literal = (String, &'static str);
 
-/// Masks what looks like a secret, and the values it was told of. Clones share what they know.
+/// Masks what looks like a secret, and the registered values. Clones share their values.
 #[derive(Clone, Default)]
 pub struct Redactor {
     known: Option<Arc<Known>>,
@@ -108,7 +108,7 @@ impl Redactor {
         if is_on { Self::default() } else { Self::off() }
     }
 
-    /// A redactor that masks only what it is told of.
+    /// A redactor that masks registered values only.
     pub fn off() -> Self {
         Self { known: None, is_off: true }
     }

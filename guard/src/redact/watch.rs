@@ -109,7 +109,7 @@ fn heading_rest(line: &[u8]) -> bool {
     rest.iter().all(|byte| *byte == b'-' || byte.is_ascii_digit() || *byte < 0x20)
 }
 
-/// The line of a key, if it is long enough to be told from words.
+/// The line of a key, if it is long enough to differ from words.
 fn text(line: &[u8], range: Range<usize>) -> Option<String> {
     let text = std::str::from_utf8(&line[range]).ok()?;
     (text.len() >= SHORTEST_LINE).then(|| text.to_owned())

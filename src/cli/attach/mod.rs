@@ -31,7 +31,7 @@ use tty::Tty;
 /// How long a notice stands in the last row.
 const NOTICE: Duration = Duration::from_secs(4);
 /// How long the rest of a key's sequence may take after Escape.
-const ESCAPE_PATIENCE: Duration = Duration::from_millis(40);
+const ESCAPE_TIMEOUT: Duration = Duration::from_millis(40);
 
 #[derive(Args)]
 #[command(after_help = format!("\
@@ -190,7 +190,7 @@ impl Client {
                     // A terminal that is gone is a person who went away.
                     let Some(piece) = piece else { return Ok(End::Detached) };
                     let typed = self.reader.read(&piece);
-                    escape = self.reader.is_waiting().then(|| Instant::now() + ESCAPE_PATIENCE);
+                    escape = self.reader.is_waiting().then(|| Instant::now() + ESCAPE_TIMEOUT);
                     self.send(socket, typed.keys).await;
                     if typed.detach {
                         return Ok(End::Detached);

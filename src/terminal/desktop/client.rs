@@ -1,7 +1,7 @@
 //! Calls to the HTTP service of a desktop app. The only place that knows how a bridge is reached.
 //!
 //! What a bridge answers is believed in nothing: it may hang, fail, talk nonsense, never stop talking or hang up. Each
-//! of these ends the one call that met it. Nothing is asked twice here, since a bridge types what it is told to type.
+//! of these ends the one call that met it. Nothing is asked twice here, since a bridge types every text it gets.
 
 use std::time::Duration;
 
@@ -23,8 +23,8 @@ const MAX_BODY: usize = 8 << 20;
 const BUFFER_LIMIT: Duration = Duration::from_secs(10);
 /// Typing.
 const WRITE_LIMIT: Duration = Duration::from_secs(5);
-/// What a bridge may take beyond the time that it was told to take.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Allowance for a bridge beyond the timeout it was given.
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest that a bridge collects raw output.
 const LONGEST_READ: Duration = Duration::from_secs(5);
 /// Who leads, who is there, and whether anybody is.
@@ -79,7 +79,7 @@ impl Client {
     pub(super) async fn read(&self, url: &str, session: &SessionId, wait: Duration) -> Result<String> {
         let wait = wait.min(LONGEST_READ);
         let body = json!({ "session_id": session.as_str(), "timeout_ms": wait.as_millis() as u64 });
-        let call = Call { url, path: "/pty/read", query: None, body: Some(body), limit: wait + PATIENCE };
+        let call = Call { url, path: "/pty/read", query: None, body: Some(body), limit: wait + TIMEOUT };
         let answer = self.ask(&call).await?;
         Ok(answer.get("output").and_then(Value::as_str).unwrap_or_default().to_owned())
     }

@@ -19,7 +19,7 @@ const USUAL_ROWS: usize = 30;
 /// Rows that are asked for at most.
 const MOST_ROWS: usize = 2 * MAX_LINES;
 /// How long another look at the same terminal is waited for. One that hangs must not take others along.
-const TURN_PATIENCE: Duration = Duration::from_secs(2);
+const TURN_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often a question is asked again when the bridge answered another one, and after which time.
 const MIXED_UP: u32 = 3;
 const MIXED_UP_PAUSE: Duration = Duration::from_millis(15);
@@ -29,7 +29,7 @@ impl Desktop {
     async fn ask(&self, question: Question) -> Result<Look> {
         let Shared { client, url, id, .. } = &*self.shared;
         for _ in 1..MIXED_UP {
-            let patience = deadline::limit(TURN_PATIENCE, Duration::ZERO);
+            let patience = deadline::limit(TURN_TIMEOUT, Duration::ZERO);
             let _turn = tokio::time::timeout(patience, self.shared.looks.lock()).await;
             match client.buffer(url, id, question).await {
                 Err(Error::Desktop(fault)) if is_mixed_up(&fault.problem, fault.trouble) => {}
@@ -58,7 +58,7 @@ impl Desktop {
         match request.mode {
             Mode::Viewport if request.which == Which::Active => self.look_at_window().await,
             Mode::Full => self.look_at_end(MAX_LINES, None).await,
-            // A full-screen program is looked at as a whole; whether it is still there is told at the same time.
+            // A full-screen program is looked at as a whole; the same reply says whether it still runs.
             _ if is_alternate && request.which == Which::Active => {
                 self.look_at_window().await?;
                 match self.lock().text.buffer() {
@@ -145,7 +145,7 @@ impl Desktop {
         let terminals = client.list(url).await?;
         let is_alive = terminals.iter().any(|terminal| terminal.is_named(id.as_str()) && terminal.is_alive);
         let mut state = self.lock();
-        // Who has told how it ended is believed.
+        // A reported exit status is final.
         state.exit = (!is_alive).then_some(state.exit.unwrap_or(ExitInfo::Unknown));
         Ok(state.exit)
     }

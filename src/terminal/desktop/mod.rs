@@ -3,7 +3,7 @@
 //! A bridge pushes nothing, so here, and only here, is polled: while somebody waits, and slower the longer nothing
 //! happens. What was seen is kept for each session, within bounds, so that lines have numbers and deltas are exact.
 //! A bridge that is another kpty gets whole actions instead: `terminal/peer`.
-//! The other direction is [`register`]: this server's own sessions told to another kpty.
+//! The other direction is [`register`]: this server registers its own sessions with another kpty.
 
 mod client;
 mod commands;
@@ -77,7 +77,7 @@ struct Shared {
     /// Another terminal of the same name was registered at another time.
     created_at: String,
     cli_type: String,
-    /// Its child, where the desktop runs on this machine and told.
+    /// Process id of the child, where the desktop runs on this machine and reported it.
     pid: AtomicU32,
     client: Arc<Client>,
     redactor: Arc<Redactor>,
@@ -189,7 +189,7 @@ impl Desktop {
         state.at_prompt != Some(true) && lines.into_iter().any(|line| is_question(line) && is_secret_question(line))
     }
 
-    /// The line that the cursor is in, once two looks have found the same. Whether a shell reads there is not told, so a
+    /// The line that the cursor is in, once two looks have found the same. The bridge does not report whether a shell reads there, so a
     /// line that cannot be seen keeps nobody from typing.
     async fn line_there(&self) -> Rendered {
         let mut last = None;

@@ -2,8 +2,8 @@
 //! each session as it comes and goes, and every few seconds that it lives.
 //!
 //! One task and one request at a time, each with a limit, so that another server that hangs delays nothing here. What
-//! the other side was told is not believed to be known there for ever: it may restart, with or without what it knew, or
-//! take another desktop's secret; then everything is told again.
+//! the other side was sent is not assumed to be known there for ever: it may restart, with or without what it knew, or
+//! take another desktop's secret; then everything is sent again.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -29,7 +29,7 @@ const MAX_ANSWER: usize = 64 << 10;
 /// The header with the desktop's secret.
 const SECRET_HEADER: &str = "x-kuroryuu-desktop-secret";
 
-/// Who is told, and what.
+/// Where sessions are registered, and with what.
 #[derive(Clone, Debug)]
 pub struct Elsewhere {
     /// The other kpty.
@@ -58,10 +58,10 @@ impl Registrar {
             .build()
             .map_err(|error| Error::Server(format!("cannot register elsewhere: {error}")))?;
         let secret = [Uuid::new_v4(), Uuid::new_v4()].map(|half| half.simple().to_string()).concat();
-        let (told, refused) = (HashMap::new(), HashSet::new());
-        let teller = Teller { http, elsewhere, secret, told, refused, is_known: false, is_silent: false };
+        let (sent, refused) = (HashMap::new(), HashSet::new());
+        let task = RegistrationTask { http, elsewhere, secret, sent, refused, is_known: false, is_silent: false };
         let stop = CancellationToken::new();
-        let task = tokio::spawn(teller.run(changed, records, stop.clone()));
+        let task = tokio::spawn(task.run(changed, records, stop.clone()));
         Ok(Self { stop, task })
     }
 
@@ -73,7 +73,7 @@ impl Registrar {
     }
 }
 
-/// Why something could not be told.
+/// Why a registration failed.
 enum Trouble {
     /// Nobody answers, or nothing sensible.
     Silence(String),
@@ -81,21 +81,21 @@ enum Trouble {
     Secret,
 }
 
-struct Teller {
+struct RegistrationTask {
     http: reqwest::Client,
     elsewhere: Elsewhere,
     secret: String,
-    /// The sessions that were told, as they were told.
-    told: HashMap<String, Map<String, Value>>,
+    /// The registered sessions, in the form they were sent.
+    sent: HashMap<String, Map<String, Value>>,
     /// Those of them that the other side does not take.
     refused: HashSet<String>,
-    /// The other side has the secret and all that was told, as far as is known.
+    /// The other side has the secret and all registrations, as far as is known.
     is_known: bool,
     /// It was said already that nobody answers.
     is_silent: bool,
 }
 
-impl Teller {
+impl RegistrationTask {
     async fn run<F>(mut self, mut changed: watch::Receiver<u64>, records: F, stop: CancellationToken)
     where
         F: Fn() -> Vec<SessionRecord> + Send + Sync + 'static,
@@ -136,7 +136,7 @@ impl Teller {
         }
         let fresh = self.tell_news(records, false).await?;
         if is_beat {
-            for id in self.told.keys().filter(|id| !fresh.contains(*id)).cloned().collect::<Vec<_>>() {
+            for id in self.sent.keys().filter(|id| !fresh.contains(*id)).cloned().collect::<Vec<_>>() {
                 let answer = self.ask("POST", "/v1/pty/heartbeat", Some(&json!({ "session_id": id }))).await?;
                 if answer["ok"] != true {
                     self.register_again(&id).await?;
@@ -151,18 +151,18 @@ impl Teller {
         self.ask("POST", "/_x9k_desktop_auth", None).await.map(drop)
     }
 
-    /// Tells of new sessions, of those that changed, and of those that are gone. Returns those it told of.
+    /// Registers new and changed sessions and removes those that are gone. Returns the ones it sent.
     async fn tell_news(&mut self, records: &[SessionRecord], all: bool) -> Result<HashSet<String>, Trouble> {
         let live: HashSet<&str> = records.iter().map(|record| record.session_id.as_str()).collect();
-        for id in self.told.keys().filter(|id| !live.contains(id.as_str())).cloned().collect::<Vec<_>>() {
+        for id in self.sent.keys().filter(|id| !live.contains(id.as_str())).cloned().collect::<Vec<_>>() {
             self.unregister(&id).await?;
-            self.told.remove(&id);
+            self.sent.remove(&id);
             self.refused.remove(&id);
         }
         let mut fresh = HashSet::new();
         for record in records {
             let (id, form) = (&record.session_id, self.form(record));
-            let before = self.told.get(id);
+            let before = self.sent.get(id);
             if !all && before == Some(&form) {
                 continue;
             }
@@ -176,7 +176,7 @@ impl Teller {
         Ok(fresh)
     }
 
-    /// A session as it is told.
+    /// A session in the form that is sent.
     fn form(&self, record: &SessionRecord) -> Map<String, Value> {
         let form = json!({
             "session_id": record.session_id,
@@ -196,7 +196,7 @@ impl Teller {
     async fn register(&mut self, id: &str, form: Map<String, Value>) -> Result<(), Trouble> {
         let body = Value::Object(form.clone());
         // Noted before it is sent: what the other side may know has to be taken back one day.
-        self.told.insert(id.to_owned(), form);
+        self.sent.insert(id.to_owned(), form);
         let answer = self.ask_with_secret("POST", "/v1/pty/register", Some(&body)).await?;
         if answer["ok"] == true {
             self.refused.remove(id);
@@ -208,7 +208,7 @@ impl Teller {
 
     /// Tells of a session again that the other side has forgotten.
     async fn register_again(&mut self, id: &str) -> Result<(), Trouble> {
-        match self.told.get(id).cloned() {
+        match self.sent.get(id).cloned() {
             Some(form) => self.register(id, form).await,
             None => Ok(()),
         }
@@ -223,7 +223,7 @@ impl Teller {
         if !self.is_known {
             return;
         }
-        for id in std::mem::take(&mut self.told).into_keys() {
+        for id in std::mem::take(&mut self.sent).into_keys() {
             if self.unregister(&id).await.is_err() {
                 return;
             }
@@ -266,7 +266,7 @@ impl Teller {
         serde_json::from_slice(&bytes).map_err(|_| Trouble::Silence("its answer is no JSON".to_owned()))
     }
 
-    /// Says once when nobody answers, and once when somebody does again. Then everything is told anew.
+    /// Says once when nobody answers, and once when somebody does again. Then everything is sent again.
     fn note(&mut self, outcome: Result<(), Trouble>) {
         let url = &self.elsewhere.url;
         match outcome {
@@ -282,7 +282,7 @@ impl Teller {
                     Trouble::Secret => "it refuses our secret".to_owned(),
                 };
                 if !std::mem::replace(&mut self.is_silent, true) {
-                    tracing::warn!("{url} cannot be told of this server's sessions: {why}; it is tried every 5 s");
+                    tracing::warn!("{url} does not accept this server's sessions: {why}; it is tried every 5 s");
                 }
             }
         }

@@ -28,12 +28,12 @@ const ALIVE_SELDOM: Duration = Duration::from_secs(5);
 /// Looks that may fail one after the other.
 const FAILED_LOOKS: u32 = 3;
 /// How long a prompt may take to come back after a command, and a shell to show its first one.
-const PROMPT_PATIENCE: Duration = Duration::from_millis(500);
-const START_PATIENCE: Duration = Duration::from_secs(3);
+const PROMPT_TIMEOUT: Duration = Duration::from_millis(500);
+const START_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long another prompt than the last one must stand.
 const OTHER_PROMPT: Duration = Duration::from_millis(120);
 /// How long an interrupted command may take to end.
-const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Pauses between looks: short at first and after every change, longer while nothing happens.
 pub(super) struct Pace {
@@ -101,9 +101,9 @@ impl Desktop {
                 commands.give_up(text, *last_change);
                 let line = text.cursor_text();
                 let patience = match commands.prompt() {
-                    _ if commands.running().is_some() => 2 * PROMPT_PATIENCE,
-                    None if text.main.next() == text.main.first() => START_PATIENCE,
-                    _ if line.is_empty() => PROMPT_PATIENCE,
+                    _ if commands.running().is_some() => 2 * PROMPT_TIMEOUT,
+                    None if text.main.next() == text.main.first() => START_TIMEOUT,
+                    _ if line.is_empty() => PROMPT_TIMEOUT,
                     Some(prompt) if prompt != line => OTHER_PROMPT,
                     _ => Duration::ZERO,
                 };
@@ -112,7 +112,7 @@ impl Desktop {
                 }
                 *last_change
             };
-            pace.pause(last_change, Instant::now() + deadline::limit(START_PATIENCE, TALK_GRACE)).await;
+            pace.pause(last_change, Instant::now() + deadline::limit(START_TIMEOUT, TALK_GRACE)).await;
         }
         match self.lock().commands.running() {
             Some(_) => {}
@@ -223,9 +223,9 @@ impl Desktop {
     async fn time_out(&self, id: CommandId, request: &TalkRequest) -> Error {
         let interrupted = request.on_timeout == OnTimeout::Interrupt;
         if interrupted {
-            // Its failure is told by what follows: the command is still there.
+            // A failure shows in what follows: the command is still there.
             let _ = self.write(b"\x03").await;
-            let patience = deadline::limit(CANCEL_PATIENCE, TALK_GRACE);
+            let patience = deadline::limit(CANCEL_TIMEOUT, TALK_GRACE);
             let _ = self.until_end(id, Instant::now() + patience).await;
         }
         // An old picture is better than none.

@@ -5,7 +5,7 @@
 //! screen never change, so where they differ the place is wrong. A look that fits nowhere begins anew, and that is a
 //! loss: somebody cleared the history, or more was printed than the bridge shows.
 //!
-//! Two things cannot be told apart: a full scrollback in which nothing happened, and one in which lines were added that
+//! Two cases look alike: a full scrollback in which nothing happened, and one in which lines were added that
 //! are all equal to those before them.
 
 use std::collections::VecDeque;

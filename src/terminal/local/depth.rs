@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::Session;
 use super::foreground::{ReadDepth, read_depth};
-use super::readiness::{PASSING, PROMPT_PATIENCE, Readiness, SETTLING};
+use super::readiness::{PASSING, PROMPT_TIMEOUT, Readiness, SETTLING};
 use crate::terminal::local::pty::{self, Program, Waiting};
 
 /// zsh reads its first prompt at less than half of this depth, and the question of a hook at more than this.
@@ -25,7 +25,7 @@ impl Session {
         let Some(waiting) = pty::waits_for(pid) else { return Readiness::AtPrompt };
         if waiting == Waiting::Nothing {
             // Its line editor is about to read, or code of the user's runs.
-            return match waited < PROMPT_PATIENCE {
+            return match waited < PROMPT_TIMEOUT {
                 true => Readiness::NotYet(waited + SETTLING),
                 false => Readiness::Busy("The shell does not read".to_owned(), self.foreground()),
             };
@@ -36,7 +36,7 @@ impl Session {
             let is_untouched = terminal.is_untouched();
             let place = terminal.emulator.place();
             let Some(shell) = &mut terminal.shell else { return Readiness::NotYet(waited + SETTLING) };
-            let patience = if shell.marked_prompt.is_some() { PASSING } else { PROMPT_PATIENCE };
+            let patience = if shell.marked_prompt.is_some() { PASSING } else { PROMPT_TIMEOUT };
             let is_prompt = match read_depth(depth, shell.prompt_depth) {
                 Some(ReadDepth::Prompt) => true,
                 // Nothing was drawn behind the prompt. fish reads the first replies of the terminal at another depth.
@@ -53,7 +53,7 @@ impl Session {
         match is_prompt {
             true => Readiness::AtPrompt,
             // What it has drawn is not known yet.
-            false if waited < PROMPT_PATIENCE && self.shared.control.has_output() => {
+            false if waited < PROMPT_TIMEOUT && self.shared.control.has_output() => {
                 Readiness::NotYet(waited + SETTLING)
             }
             false if waited < patience => Readiness::NotYet(waited + SETTLING),

@@ -34,9 +34,9 @@ const LEAST_SLICE: usize = 64;
 /// Reads that a prompt may take.
 const PROMPT_READS: usize = 16;
 /// How long after the child's end its last output is waited for, when something else keeps the terminal open.
-const LAST_WORDS: Duration = Duration::from_millis(60);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(60);
 /// How long what keeps the terminal open is listened to at most: it may never stop.
-const LONGEST_LAST_WORDS: Duration = Duration::from_secs(1);
+const MAX_DRAIN: Duration = Duration::from_secs(1);
 
 thread_local! {
     /// One buffer for all sessions of a thread: one each would be a good part of what an idle session costs.
@@ -96,7 +96,7 @@ struct Driver {
     slice: usize,
 }
 
-/// Drives a session until its child has ended or it is told to close.
+/// Drives a session until its child has ended or it is closed.
 pub(super) async fn drive(pty: Pty, child: Child, shared: Arc<Shared>) {
     let control = pty.control();
     let slice = slice_of(shared.lock().emulator.size());
@@ -150,7 +150,7 @@ impl Driver {
                     tokio::task::yield_now().await;
                 }
                 exit = child.exited() => {
-                    self.last_words(is_open).await;
+                    self.drain_after_exit(is_open).await;
                     return exit;
                 }
             }
@@ -170,19 +170,19 @@ impl Driver {
         }
     }
 
-    /// Told to close: the child may be gone, or it survived everything.
+    /// Closes the session: the child may be gone, or it survived every signal.
     async fn end(&mut self, child: &mut Child, is_open: bool) -> ExitInfo {
-        let exit = tokio::time::timeout(LAST_WORDS, child.exited()).await.unwrap_or(ExitInfo::Unknown);
-        self.last_words(is_open).await;
+        let exit = tokio::time::timeout(DRAIN_TIMEOUT, child.exited()).await.unwrap_or(ExitInfo::Unknown);
+        self.drain_after_exit(is_open).await;
         exit
     }
 
     /// Output can arrive after the child has ended: the system hands it over in its own time. It is complete when
     /// nobody has the terminal open; where something else does, when nothing came for a while, or too much.
-    async fn last_words(&mut self, mut is_open: bool) {
-        let deadline = Instant::now() + LONGEST_LAST_WORDS;
+    async fn drain_after_exit(&mut self, mut is_open: bool) {
+        let deadline = Instant::now() + MAX_DRAIN;
         while is_open && Instant::now() < deadline {
-            match tokio::time::timeout(LAST_WORDS, self.readable()).await {
+            match tokio::time::timeout(DRAIN_TIMEOUT, self.readable()).await {
                 Ok(Ok(())) => is_open = self.read() != Read::Closed,
                 _ => return,
             }

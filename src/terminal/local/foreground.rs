@@ -19,7 +19,7 @@ const WRAPPERS: [&str; 5] = ["exec", "env", "command", "nice", "nohup"];
 /// The form to type in, if the program is a shell that reads from the terminal.
 pub(super) fn interactive_shell(program: &Program) -> Option<Form> {
     let form = Form::for_program(&program.name)?;
-    // busybox is told which shell it is to be.
+    // busybox takes the name of the shell as its first argument.
     let is_applet = |arg: &&String| program.name == "busybox" && is_shell_name(arg);
     let names = 1 + program.args.iter().skip(1).take(1).filter(is_applet).count();
     let mut args = program.args.iter().skip(names);
@@ -44,7 +44,7 @@ pub(super) fn interactive_shell(program: &Program) -> Option<Form> {
     Some(form)
 }
 
-/// What a shell wants to read, told by the system call it waits in.
+/// What a shell wants to read, by the system call it waits in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     /// The next command.

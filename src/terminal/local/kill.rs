@@ -15,7 +15,7 @@ const STEPS: [(Signal, Duration); 3] = [
     (Signal::Kill, Duration::from_secs(2)),
 ];
 /// How long after a child's end it may take to find out what it left behind.
-const NOTE_PATIENCE: Duration = Duration::from_millis(500);
+const NOTE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How a session came to its end.
 #[derive(Clone, Debug)]
@@ -103,7 +103,7 @@ impl Doomed {
             }
             Some(_) => {
                 let mut left_behind = shared.left_behind.subscribe();
-                let noted = tokio::time::timeout(NOTE_PATIENCE, left_behind.wait_for(Option::is_some)).await;
+                let noted = tokio::time::timeout(NOTE_TIMEOUT, left_behind.wait_for(Option::is_some)).await;
                 // Of one whose end nobody saw, nothing is certain.
                 Some(noted.ok().and_then(|noted| noted.ok()?.clone()).unwrap_or_default())
             }

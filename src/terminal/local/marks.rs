@@ -53,7 +53,7 @@ pub(super) enum ShellEvent {
     Start,
     /// It ended with this status.
     End(Option<i32>),
-    /// The same, behind the text of what told it.
+    /// The same, behind the text of the hook that printed it.
     ShownEnd(Option<i32>),
     /// The text of what tells the end is shown from here on.
     Shown,

@@ -126,7 +126,7 @@ impl Shared {
     }
 }
 
-/// What can be told about a session at one moment.
+/// State of a session at one moment.
 #[derive(Clone, Debug)]
 pub struct Info {
     /// Its name.
@@ -159,7 +159,7 @@ impl Session {
         &self.shared.id
     }
 
-    /// What can be told about it.
+    /// Its state.
     pub fn info(&self) -> Info {
         let directory = self.directory();
         let terminal = self.shared.lock();
@@ -216,7 +216,7 @@ impl Session {
         Error::Exited(Box::new(Exited { session: self.id().clone(), exit, command, partial_output }))
     }
 
-    /// Changes the window; the program is told.
+    /// Changes the window size and notifies the program.
     pub fn resize(&self, size: Size) -> Result<()> {
         if let Some(exit) = self.exit() {
             return Err(self.exited(exit, None));

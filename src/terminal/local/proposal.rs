@@ -19,7 +19,7 @@ use crate::terminal::local::pty::Waiting;
 const FIRST_CHECK: Duration = Duration::from_millis(1);
 const LONGEST_CHECK: Duration = Duration::from_millis(50);
 /// How long a line editor that has asked for pastes before may take to do so again.
-const EDITOR_PATIENCE: Duration = Duration::from_millis(20);
+const EDITOR_TIMEOUT: Duration = Duration::from_millis(20);
 /// Announced ends that are kept; of more, the first ones and the newest.
 const MOST_ENDS: usize = 4;
 /// How long a shell that reads must have been silent where its end is in doubt. What it wrote before may still be on its
@@ -148,7 +148,7 @@ impl Proposal {
 
     /// A line editor is about to take the terminal, which tells more than the kernel does: asking can wait.
     pub(super) fn expect_editor(&mut self) {
-        self.due += EDITOR_PATIENCE;
+        self.due += EDITOR_TIMEOUT;
     }
 
     /// Where the prompt ended, as far as it was drawn.
@@ -169,7 +169,7 @@ impl Proposal {
         self.due
     }
 
-    /// The kernel was asked in vain.
+    /// The kernel confirmed nothing: asks again later.
     pub(super) fn postpone(&mut self) {
         self.wait = (self.wait * 2).min(LONGEST_CHECK);
         self.due = Instant::now() + self.wait;

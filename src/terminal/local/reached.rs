@@ -6,7 +6,7 @@ use kpty_emulator::Buffer;
 
 use super::evidence::is_prompt;
 use super::foreground::{ReadDepth, Wanted, read_depth, startup_descriptor, wanted};
-use super::readiness::{ASKING, PASTE_PATIENCE, Readiness, SETTLING, START_PATIENCE, STARTING};
+use super::readiness::{ASKING, PASTE_TIMEOUT, Readiness, SETTLING, START_TIMEOUT, STARTING};
 use super::state::{TerminalState, TypedText};
 use crate::terminal::commands::{Command, TypedTo, Way};
 use crate::terminal::local::pty::{self, Foreground, Program, Waiting};
@@ -64,7 +64,7 @@ impl Reached {
             return Some(Err("A program that fills the screen has the terminal before the first prompt".to_owned()));
         }
         // It is looked at when it has come to rest: its output may be a question.
-        if self.waiting == Some(Waiting::Nothing) && waited < PASTE_PATIENCE {
+        if self.waiting == Some(Waiting::Nothing) && waited < PASTE_TIMEOUT {
             return Some(Ok(Readiness::NotYet(waited + SETTLING)));
         }
         // bash has read its whole start-up file by now; a program that this runs is in the same process group.
@@ -81,7 +81,7 @@ impl Reached {
         let silence = terminal.last_output.elapsed();
         Some(match self.waiting {
             _ if silence < ASKING => Ok(Readiness::NotYet(waited + ASKING - silence)),
-            Some(Waiting::Nothing) if waited < START_PATIENCE => Ok(Readiness::NotYet(waited + STARTING)),
+            Some(Waiting::Nothing) if waited < START_TIMEOUT => Ok(Readiness::NotYet(waited + STARTING)),
             _ => Err(format!("{} asks for something before its first prompt", self.name)),
         })
     }

@@ -23,7 +23,7 @@ use crate::terminal::local::pty::{self, Foreground, Program, Waiting};
 use crate::terminal::sentinel::Form;
 
 /// How long a shell may take to show its first prompt before it is typed at all the same.
-pub(super) const START_PATIENCE: Duration = Duration::from_secs(15);
+pub(super) const START_TIMEOUT: Duration = Duration::from_secs(15);
 /// When a shell that has not shown its first prompt is looked at again. Nothing tells when a program begins to read.
 pub(super) const STARTING: Duration = Duration::from_secs(1);
 /// How long a program that reads before the first prompt is silent until it counts as one that asks for something.
@@ -33,15 +33,15 @@ const SECOND_LOOK: Duration = Duration::from_millis(50);
 /// How long a shell is waited for at least, whatever the caller's time.
 const MOMENT: Duration = Duration::from_millis(400);
 /// How long a prompt may take to come back after a command.
-pub(super) const PROMPT_PATIENCE: Duration = Duration::from_secs(3);
+pub(super) const PROMPT_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long the terminal may be in the hands of something that is just beginning or ending.
 pub(super) const PASSING: Duration = Duration::from_millis(300);
 /// How long after its prompt a line editor may take to ask for pastes.
-pub(super) const PASTE_PATIENCE: Duration = Duration::from_millis(100);
+pub(super) const PASTE_TIMEOUT: Duration = Duration::from_millis(100);
 /// When a shell that is about to read is looked at again.
 pub(super) const SETTLING: Duration = Duration::from_millis(10);
 /// How long a shell without a line editor may take to show something.
-const PLAIN_PATIENCE: Duration = Duration::from_millis(250);
+const PLAIN_TIMEOUT: Duration = Duration::from_millis(250);
 /// A line that somebody typed ahead is run within this time after a prompt.
 const TYPED_AHEAD: Duration = Duration::from_millis(60);
 
@@ -170,10 +170,7 @@ impl Session {
     /// A shell reads.
     pub(super) fn is_at_prompt(&self) -> bool {
         // One that asks for no pastes reads all the same.
-        matches!(
-            self.look(PASTE_PATIENCE),
-            Readiness::AtPrompt | Readiness::EditedLine | Readiness::ForeignShell { .. }
-        )
+        matches!(self.look(PASTE_TIMEOUT), Readiness::AtPrompt | Readiness::EditedLine | Readiness::ForeignShell { .. })
     }
 
     /// Somebody typed Enter at the prompt of a marked shell long ago, and its line editor still has the terminal.
@@ -221,7 +218,7 @@ impl Session {
         Ok(())
     }
 
-    /// Who may be typed at, after having waited for some time.
+    /// Classifies the foreground process, after having waited for some time.
     fn look(&self, waited: Duration) -> Readiness {
         let own = self.shared.control.pid();
         let patience = {
@@ -230,21 +227,21 @@ impl Session {
             let has_pending = terminal.shell.as_ref().is_some_and(|shell| shell.pending.is_some());
             match phase(&terminal) {
                 // A command that nobody waits for any more was typed and is about to begin: the next would be taken for it.
-                Some(Phase::Prompt) if has_pending && waited < START_PATIENCE => Some(START_PATIENCE),
+                Some(Phase::Prompt) if has_pending && waited < START_TIMEOUT => Some(START_TIMEOUT),
                 Some(Phase::Prompt) if terminal.typed == TypedText::Edited => return Readiness::EditedLine,
                 Some(Phase::Prompt) if takes_paste => {
                     drop(terminal);
                     return self.look_at_marked_prompt(waited);
                 }
                 Some(Phase::Prompt) if matches!(terminal.reader(own), Some(Reader::Edits | Reader::Plain)) => None,
-                Some(Phase::Prompt) => Some(PASTE_PATIENCE),
+                Some(Phase::Prompt) => Some(PASTE_TIMEOUT),
                 Some(Phase::Starting) => {
                     drop(terminal);
                     return self.look_at_start(waited);
                 }
-                Some(Phase::Submitted | Phase::Ended) => Some(PROMPT_PATIENCE),
+                Some(Phase::Submitted | Phase::Ended) => Some(PROMPT_TIMEOUT),
                 // Its end was announced; the kernel is asked whether the shell reads.
-                Some(Phase::Running(_)) if terminal.has_proposal() => Some(PROMPT_PATIENCE),
+                Some(Phase::Running(_)) if terminal.has_proposal() => Some(PROMPT_TIMEOUT),
                 Some(Phase::Running(_)) | None => None,
             }
         };
@@ -271,7 +268,7 @@ impl Session {
             Some(Waiting::Nothing) | None => false,
         };
         let is_marked = self.is_marked(foreground.group, &program.args);
-        // Its line editor reads, and no start-up file is open: what would have told so is gone (`unfunction -m '*'`).
+        // Its line editor reads, and no start-up file is open: the function that would print the mark is gone (`unfunction -m '*'`).
         let has_read_files = has_read_files || {
             let waiting = pty::waits_for(program.pid);
             let wants = waiting.and_then(|waiting| wanted(&program.name, waiting, Some(foreground.canonical)));
@@ -290,7 +287,7 @@ impl Session {
             (false, true) if self.shared.control.has_output() => Readiness::NotYet(waited + SETTLING),
             (true, _) => Readiness::NotYet(waited + ASKING - silence),
             // A start-up file began another shell, which knows no marks.
-            (false, reads) if is_other_shell => match reads || edits || waited >= START_PATIENCE {
+            (false, reads) if is_other_shell => match reads || edits || waited >= START_TIMEOUT {
                 true => self.look_at_foreground(waited),
                 false => Readiness::NotYet(waited + STARTING),
             },
@@ -298,7 +295,7 @@ impl Session {
                 let reason = format!("{} asks for something before its first prompt", program.name);
                 Readiness::Busy(reason, Some(foreground))
             }
-            (false, false) if is_marked || waited < START_PATIENCE => Readiness::NotYet(waited + STARTING),
+            (false, false) if is_marked || waited < START_TIMEOUT => Readiness::NotYet(waited + STARTING),
             (false, false) => self.look_at_foreground(waited),
         }
     }
@@ -320,8 +317,8 @@ impl Session {
         };
         let group = foreground.group;
         // Before its first word a child may not even be the program that it is to become.
-        if group == own && waited < START_PATIENCE && self.shared.lock().ring.is_empty() {
-            return Readiness::NotYet(START_PATIENCE);
+        if group == own && waited < START_TIMEOUT && self.shared.lock().ring.is_empty() {
+            return Readiness::NotYet(START_TIMEOUT);
         }
         let Some(program) = &foreground.program else {
             let reason = "A program that is just ending has the terminal";
@@ -339,10 +336,10 @@ impl Session {
             // What the shell runs for its prompt, most likely.
             Err(_)
                 if group != own
-                    && waited < PROMPT_PATIENCE
-                    && self.shared.lock().commands.is_before_prompt(PROMPT_PATIENCE) =>
+                    && waited < PROMPT_TIMEOUT
+                    && self.shared.lock().commands.is_before_prompt(PROMPT_TIMEOUT) =>
             {
-                Readiness::NotYet(PROMPT_PATIENCE)
+                Readiness::NotYet(PROMPT_TIMEOUT)
             }
             Err(reason) => Readiness::Busy(reason, Some(foreground)),
         }
@@ -380,7 +377,7 @@ impl Session {
         }
         // It runs a hook, perhaps, which may ask for something.
         let is_known = terminal.prompt_depth(&reached.typed_to).is_some();
-        if is_known && reached.waiting == Some(Waiting::Nothing) && waited < PROMPT_PATIENCE {
+        if is_known && reached.waiting == Some(Waiting::Nothing) && waited < PROMPT_TIMEOUT {
             return Readiness::NotYet(waited + SETTLING);
         }
         let patience = match reached.wants {
@@ -391,7 +388,7 @@ impl Session {
         };
         match waited >= patience {
             false => Readiness::NotYet(patience),
-            true if patience == PROMPT_PATIENCE && reached.waiting == Some(Waiting::Nothing) => {
+            true if patience == PROMPT_TIMEOUT && reached.waiting == Some(Waiting::Nothing) => {
                 Readiness::Busy(format!("{} does not read", reached.name), Some(foreground))
             }
             true if !is_at_marked_prompt && reached.is_unfinished(&mut terminal) => Readiness::Unfinished,
@@ -507,9 +504,9 @@ fn patience_with(terminal: &mut TerminalState, name: &str, group: u32, canonical
     };
     match reader {
         // Its line editor does not have the terminal yet.
-        Some(Reader::Pastes) => PROMPT_PATIENCE,
-        None | Some(Reader::Edits) if canonical => PROMPT_PATIENCE,
-        None => patience_for_prompt(terminal).max(PASTE_PATIENCE),
+        Some(Reader::Pastes) => PROMPT_TIMEOUT,
+        None | Some(Reader::Edits) if canonical => PROMPT_TIMEOUT,
+        None => patience_for_prompt(terminal).max(PASTE_TIMEOUT),
         Some(Reader::Edits | Reader::Plain) => patience_for_prompt(terminal),
     }
 }
@@ -521,5 +518,5 @@ fn may_be_at_prompt(terminal: &mut TerminalState) -> bool {
 
 /// How long a prompt may take to show. By its prompt a shell is known when it reads again.
 fn patience_for_prompt(terminal: &mut TerminalState) -> Duration {
-    if terminal.line_before_cursor().trim().is_empty() { PLAIN_PATIENCE } else { Duration::ZERO }
+    if terminal.line_before_cursor().trim().is_empty() { PLAIN_TIMEOUT } else { Duration::ZERO }
 }

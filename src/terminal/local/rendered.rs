@@ -2,7 +2,7 @@
 //!
 //! The guard follows the keys that are typed, and no model of them knows history, completion or a user's own bindings.
 //! So before Enter goes out the line is read behind the prompt, once the shell has taken all keys and drawn what they did.
-//! Where a marked shell reads, the end of its prompt is known; of any other, the prompt is told by how prompts look. A
+//! Where a marked shell reads, the end of its prompt is known; of any other, the prompt is recognised by its form. A
 //! program that is no shell is never looked at.
 //!
 //! Nothing tells when a shell waits for the next key, so the kernel is asked every few milliseconds, and only while an
@@ -23,9 +23,9 @@ use crate::terminal::prompt_line::{BehindPrompt, Rendered};
 use crate::terminal::sentinel::Form;
 
 /// How long a line that is not known is waited for.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// How long the echo of a line that is known is waited for.
-const ECHO_PATIENCE: Duration = Duration::from_millis(400);
+const ECHO_TIMEOUT: Duration = Duration::from_millis(400);
 /// The pause between two looks.
 const LOOK: Duration = Duration::from_millis(3);
 /// How long a shell that waits for a key has been silent when it has drawn everything.
@@ -63,7 +63,7 @@ impl Session {
     /// Reads the line that Enter would send off, when the shell has taken everything that was typed.
     pub async fn rendered_line(&self, expected: Option<&str>) -> Rendered {
         let began = Instant::now();
-        let deadline = began + if expected.is_some() { ECHO_PATIENCE } else { PATIENCE };
+        let deadline = began + if expected.is_some() { ECHO_TIMEOUT } else { TIMEOUT };
         let mut progress = self.shared.progress.subscribe();
         let mut calm_looks = 0;
         loop {
@@ -191,7 +191,7 @@ impl TerminalState {
         Some(BehindPrompt { lines, below, prompt })
     }
 
-    /// How many characters at the end of the cursor's line have the colour of a suggestion. Told by the colour alone: while
+    /// How many characters at the end of the cursor's line have the colour of a suggestion. By the colour alone: while
     /// fish draws one, the cursor stands behind it.
     fn suggested_chars(&self) -> usize {
         let screen = self.emulator.screen();

@@ -84,7 +84,7 @@ pub struct NewSession {
     pub inherited: Vec<(OsString, OsString)>,
     /// Bytes of raw output to keep.
     pub ring_bytes: usize,
-    /// What takes secrets out of what is shown; it is told of those in the environment.
+    /// Redacts what is shown, values of the environment included.
     pub redactor: Redactor,
 }
 

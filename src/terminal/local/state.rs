@@ -78,7 +78,7 @@ const READERS: usize = 8;
 pub(super) enum Reader {
     /// It asks for pastes.
     Pastes,
-    /// It was waited for to ask for pastes, in vain; its line editor had the terminal.
+    /// It did not ask for bracketed pastes within the timeout; its line editor had the terminal.
     Edits,
     /// The same, and nobody edited.
     Plain,

@@ -38,12 +38,12 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(30);
 /// How long typing may take at least, also for a caller who does not want to wait.
 const LEAST_TYPING: Duration = Duration::from_millis(100);
 /// How long a cancelled command may take to end.
-const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a shell may take from the end of a command to its word where it is.
-const DIRECTORY_PATIENCE: Duration = Duration::from_millis(500);
+const DIRECTORY_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long the line of a sentinel whose mark was seen is waited for. A line editor that draws its prompt anew while the
 /// window changes can wipe it out before it was looked at.
-const SENTINEL_PATIENCE: Duration = Duration::from_millis(300);
+const SENTINEL_TIMEOUT: Duration = Duration::from_millis(300);
 /// Ctrl-U, which empties a line, in a line editor and in the system's own.
 const CLEAR: &[u8] = b"\x15";
 /// The same in zsh, which may have several lines there.
@@ -279,7 +279,7 @@ impl Session {
     fn sentinel_due(&self, id: CommandId) -> Option<Instant> {
         let terminal = self.shared.lock();
         let (_, edge) = terminal.commands.get(id)?.candidate.as_ref()?;
-        Some(edge.at + SENTINEL_PATIENCE)
+        Some(edge.at + SENTINEL_TIMEOUT)
     }
 
     /// The shell has asked for the rest of a command. It reads by now or will in a moment, unless a program that runs in it
@@ -319,13 +319,13 @@ impl Session {
     /// A marked shell tells where it is before its next prompt; one that has moved is given a moment to do so.
     async fn until_told_where(&self, news: &mut watch::Receiver<u64>, until: Instant) {
         let is_on_its_way = || self.shared.lock().shell.as_ref().is_some_and(|shell| shell.phase == Phase::Ended);
-        let told = async { while is_on_its_way() && news.changed().await.is_ok() {} };
+        let moved = async { while is_on_its_way() && news.changed().await.is_ok() {} };
         // Without its word the last one holds.
-        let until = until.min(Instant::now() + DIRECTORY_PATIENCE);
-        let _ = tokio::time::timeout_at(until.into(), told).await;
+        let until = until.min(Instant::now() + DIRECTORY_TIMEOUT);
+        let _ = tokio::time::timeout_at(until.into(), moved).await;
     }
 
-    /// The command has ended, also if it was interrupted and its shell told nobody.
+    /// The command has ended, also if it was interrupted and its shell printed no end mark.
     pub(super) fn has_ended(&self, id: CommandId) -> bool {
         matches!(self.state_of(id), State::Ended)
     }
@@ -340,7 +340,7 @@ impl Session {
             return State::Incomplete;
         }
         if let Some((status, edge)) =
-            command.candidate.clone().filter(|(_, edge)| edge.at.elapsed() >= SENTINEL_PATIENCE)
+            command.candidate.clone().filter(|(_, edge)| edge.at.elapsed() >= SENTINEL_TIMEOUT)
         {
             terminal.close(id, status, Evidence::Sentinel, edge);
             return State::Ended;
@@ -434,7 +434,7 @@ impl Session {
             // A session that ended meanwhile needs no cancelling.
             let _ = self.write_as(Writer::Talk, keys, Some(until)).await;
             let over = async { while !self.is_over(id) && news.changed().await.is_ok() {} };
-            let patience = until.min(Instant::now() + CANCEL_PATIENCE);
+            let patience = until.min(Instant::now() + CANCEL_TIMEOUT);
             if tokio::time::timeout_at(patience.into(), over).await.is_ok() {
                 break;
             }
@@ -480,7 +480,7 @@ impl Session {
     ) -> Error {
         let interrupted = request.on_timeout == OnTimeout::Interrupt;
         if interrupted {
-            // Its failure is told by what follows: the command is still there.
+            // A failure shows in what follows: the command is still there.
             let _ = self.write_as(Writer::Other, INTERRUPT, Some(until)).await;
             let ended = async {
                 tokio::select! {

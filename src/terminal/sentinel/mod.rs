@@ -7,7 +7,7 @@
 //! and as builtins where the shell can say so.
 //!
 //! `$?` of the previous command is seen by this one, and this one's by the next; so is `$_` in bash and zsh. The statuses
-//! of a pipeline are told with the end, and the next form begins with a pipeline that has them.
+//! of a pipeline are printed with the end, and the next form begins with a pipeline that has them.
 //!
 //! `set -e` keeps its meaning. A failure that it exempts (`false && true`) must not become the status of `eval`, which it
 //! would not exempt: the evaluated text notes its status as its last act, in a variable that is gone with the end mark. A
@@ -61,7 +61,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// The form a program understands, told by its file name; `None` for programs that have none, like csh.
+    /// The form a program understands, by its file name; `None` for programs that have none, like csh.
     pub fn for_program(name: &str) -> Option<Self> {
         let name = name.rsplit(['/', '\\']).next()?.trim_start_matches('-').to_ascii_lowercase();
         let name = name.strip_suffix(".exe").unwrap_or(&name);
@@ -390,12 +390,12 @@ fi; }}") {quiet}; then {eval}"${text}
         let (unset, quiet) = (unset(form), quiet(form));
         let (s1, s2) = (t1.replace('$', r"\$"), t2.replace('$', r"\$"));
         let delay = if self.is_delayed { END_DELAY } else { "" };
-        let told = format!(r#""${noted}" {n1} {n2} "{s1}" "{s2}" "${noted}" {n1} {n2}"#);
-        let with_pipeline = format!(r#""{PIPELINE_FORMAT}{format}" "${{{statuses}-}}" {n1} {n2} {told}"#);
+        let values = format!(r#""${noted}" {n1} {n2} "{s1}" "{s2}" "${noted}" {n1} {n2}"#);
+        let with_pipeline = format!(r#""{PIPELINE_FORMAT}{format}" "${{{statuses}-}}" {n1} {n2} {values}"#);
         match form {
             Form::Posix => {
                 let (print, restore) =
-                    (self.print(form, &format!(r#""{format}" {told}"#)), self.restore_noted(form, &noted));
+                    (self.print(form, &format!(r#""{format}" {values}"#)), self.restore_noted(form, &noted));
                 format!(r#"; {{ : "${{{noted}=$?}}"; {delay}{print}; {restore}; }} {quiet}"#)
             }
             Form::Mksh => {

@@ -262,7 +262,7 @@ fn session_fields(session: &Session) -> Value {
     })
 }
 
-/// What a desktop told of its session. It tells no folder and no size.
+/// What a desktop reported of its session: neither folder nor size.
 fn desktop_fields(record: &SessionRecord) -> Value {
     json!({
         "session_id": record.session_id,

@@ -129,24 +129,24 @@ impl Handler for Screenshot {
     }
 
     async fn run(self, _: &Tools) -> Outcome {
-        let told = match &self.session {
+        let screen_text = match &self.session {
             Whose::Ours(_) => None,
             Whose::Desktop(target) => Some(self.plain_view(target).await?),
         };
         // Drawing takes some milliseconds of a processor, which blocks its thread.
-        let drawn = tokio::task::spawn_blocking(move || self.draw(told)).await;
+        let drawn = tokio::task::spawn_blocking(move || self.draw(screen_text)).await;
         let failed = |error| Err(Error::Server(format!("the picture could not be drawn: {error}")));
         Content::of(&drawn.unwrap_or_else(failed)?)
     }
 }
 
 impl Screenshot {
-    fn draw(self, told: Option<ScreenAnswer>) -> Result<ScreenshotReply> {
+    fn draw(self, screen_text: Option<ScreenAnswer>) -> Result<ScreenshotReply> {
         let begun = Instant::now();
-        let Drawn { subject, first_line, next_line } = match (&self.session, told) {
-            (_, Some(told)) => self.plain_subject(&told)?,
+        let Drawn { subject, first_line, next_line } = match (&self.session, screen_text) {
+            (_, Some(screen_text)) => self.plain_subject(&screen_text)?,
             (Whose::Ours(session), None) => self.subject(session)?,
-            (Whose::Desktop(_), None) => return Err(Error::Server("the desktop app told nothing".to_owned())),
+            (Whose::Desktop(_), None) => return Err(Error::Server("the desktop app returned no screen".to_owned())),
         };
         let note = matches!(self.session, Whose::Desktop(_)).then_some(ONLY_TEXT);
         let (width, height) = subject.pixels(self.look);
@@ -197,19 +197,19 @@ impl Screenshot {
     }
 
     /// Text in cells: a blank terminal shows it.
-    fn plain_subject(&self, told: &ScreenAnswer) -> Result<Drawn> {
-        let mut emulator = Emulator::new(Settings { size: told.size, ..Settings::default() });
-        let text = told.lines().collect::<Vec<_>>().join("\n");
+    fn plain_subject(&self, screen_text: &ScreenAnswer) -> Result<Drawn> {
+        let mut emulator = Emulator::new(Settings { size: screen_text.size, ..Settings::default() });
+        let text = screen_text.lines().collect::<Vec<_>>().join("\n");
         let text: String = text.chars().filter(|c| *c == '\n' || !c.is_control()).collect();
         emulator.feed(Duration::ZERO, text.replace('\n', "\r\n").as_bytes());
         if self.range.is_none() {
             let subject = Subject { cursor: None, ..Subject::screen(emulator.screen()) };
             return Ok(Drawn { subject, first_line: None, next_line: None });
         }
-        let (Some(first), Some(last)) = (told.line_numbers.first(), told.line_numbers.last()) else {
-            return Err(no_line(told));
+        let (Some(first), Some(last)) = (screen_text.line_numbers.first(), screen_text.line_numbers.last()) else {
+            return Err(no_line(screen_text));
         };
-        let subject = subject_of(emulator.rows(0..told.line_numbers.len() as u64, Which::Active));
+        let subject = subject_of(emulator.rows(0..screen_text.line_numbers.len() as u64, Which::Active));
         Ok(Drawn { subject, first_line: Some(*first), next_line: Some(last + 1) })
     }
 }

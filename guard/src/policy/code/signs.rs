@@ -1,4 +1,4 @@
-//! What a program runs, removes, writes and reads: the signs by which it is told, and the commands that stand for it.
+//! Signs of what a program runs, removes, writes and reads, and the commands they stand for.
 //!
 //! The signs are words of the program outside of its literals; a literal is only judged where a sign says what is done
 //! with it.

@@ -163,7 +163,7 @@ impl Tool {
         if has(self.changes) || arguments.iter().any(|word| is_verb(&word)) {
             return true;
         }
-        // Nothing that looks: it writes what it is told next, or asks.
+        // Not read-only: it applies the edits that follow, or prompts for them.
         !has(self.looks) && !has(self.looking_verbs)
     }
 }

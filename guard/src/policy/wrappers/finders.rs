@@ -1,6 +1,6 @@
 //! Commands that look for files and run something with each: `find` and `fd`.
 //!
-//! What they find is not known here; it becomes a path below where they look, narrow if they are told what to look for.
+//! What they find is not known here; it becomes a path below where they look, narrow if a name or type limits what they find.
 
 use super::super::targets::is_everything;
 use super::super::words::UNKNOWN;

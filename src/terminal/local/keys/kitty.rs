@@ -1,7 +1,7 @@
 //! Keys by the kitty keyboard protocol, as far as a program asked for it.
 //!
 //! Only presses are sent, so the flag for event types changes the form of function keys and nothing else. Of the
-//! alternate keys the shifted one is told, for letters; there is no layout to know others from. Associated text
+//! alternate keys the shifted one is reported, for letters; there is no layout to know others from. Associated text
 //! without all keys as sequences is undefined, and ignored.
 
 use super::key::upper;
@@ -9,9 +9,9 @@ use super::{Code, Key, Keypad, legacy};
 
 /// Keys that would be ambiguous are sequences.
 const DISAMBIGUATE: u8 = 1;
-/// Repeats and releases are told too.
+/// Repeats and releases are reported too.
 const EVENT_TYPES: u8 = 2;
-/// The shifted key is told too.
+/// The shifted key is reported too.
 const ALTERNATE_KEYS: u8 = 4;
 /// All keys are sequences.
 const ALL_KEYS: u8 = 8;
@@ -31,7 +31,7 @@ pub(super) fn encode(key: Key, flags: u8) -> Option<Vec<u8>> {
     }
 }
 
-/// Whether a key that has bytes of its own is told as a sequence instead.
+/// Whether a key that has bytes of its own is sent as a sequence instead.
 fn is_sequence(key: Key, flags: u8) -> bool {
     if flags & ALL_KEYS != 0 {
         return true;
@@ -46,7 +46,7 @@ fn is_sequence(key: Key, flags: u8) -> bool {
     is_told && flags & DISAMBIGUATE != 0
 }
 
-/// The number of a key that is told as `CSI number u`; none for those that keep their letter or number.
+/// The number of a key that is sent as `CSI number u`; none for those that keep their letter or number.
 fn number(code: Code) -> Option<u32> {
     Some(match code {
         Code::Char(c) => u32::from(c),
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     fn check(kitty: u8, cases: &[(&str, &str)]) {
-        // The older modes have no say once a key is told by the protocol.
+        // The older modes do not apply to a key that the protocol encodes.
         let modes = KeyModes { kitty, application_cursor: true, ..KeyModes::default() };
         for (name, expected) in cases {
             let key = Key::parse(name).expect(name);

@@ -6,7 +6,7 @@
 use super::key::upper;
 use super::{Code, Key, KeyModes, Keypad, Modifiers};
 
-/// How a key that types nothing is told.
+/// Encoding of a key that types nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// `CSI letter`, or `SS3 letter`; `CSI 1 ; modifiers letter`.

@@ -205,7 +205,7 @@ impl ProcessTable {
         self.of_session(leader).map(|process| Incarnation { pid: process.pid, started: process.started }).collect()
     }
 
-    /// The living processes that came from this one and have left its session, as far as that can be told: those that
+    /// The living processes that came from this one and have left its session, as far as that is known: those that
     /// descend from it, and those that read from its terminal or write to it.
     pub fn strayed(&self, leader: u32) -> Vec<Incarnation> {
         let terminal = (0..=2).find_map(|fd| open_terminal(leader, fd));

@@ -154,8 +154,8 @@ impl Pty {
         }
     }
 
-    /// There is more than one turn could take. Until a read finds nothing left, nobody has to be told that there is
-    /// something: the system would wake a thread for every piece of a flood that another thread reads already.
+    /// There is more than one turn could take. Until a read finds nothing left, no wake-up is needed for more
+    /// output: the system would wake a thread for every piece of a flood that another thread reads already.
     pub fn look_away(&mut self) {
         self.watch = None;
     }
@@ -188,7 +188,7 @@ impl Pty {
         match result {
             Err(error) if error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) => Ok(0),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock && self.watch.is_none() => {
-                // What came since is told of at once.
+                // The new registration reports output that came since.
                 self.watch = Some(watch(Arc::clone(&self.master), Interest::READABLE)?);
                 Err(error)
             }
@@ -342,7 +342,7 @@ impl Control {
         Some(Foreground { group, program, canonical: self.is_canonical() })
     }
 
-    /// Changes the window; the program is told.
+    /// Changes the window size and notifies the program.
     pub fn resize(&self, size: kpty_emulator::Size) -> io::Result<()> {
         let master = self.master.upgrade().ok_or(io::ErrorKind::NotFound)?;
         let size = Winsize { ws_row: size.rows(), ws_col: size.cols(), ws_xpixel: 0, ws_ypixel: 0 };
