@@ -1,6 +1,6 @@
 //! Settings: what the environment says, read once. Nothing else reads it.
 //!
-//! An invalid value aborts startup, and all invalid values are named at once. [`settings`] has the table of variables.
+//! An invalid value aborts startup, and all invalid values are named at once. `settings` has the table of variables.
 
 mod memory;
 mod places;
