@@ -149,6 +149,8 @@ fn the_first_link_is_for_a_terminal_and_never_for_a_log() {
         "wait",
         json!({ "session_id": created["session_id"], "regex": "http://127.0.0.1:\\d+/ui\\?code=[0-9a-f]{32}" }),
     );
+    // A server ignores the hang-up that ends other sessions.
+    server.done("kill", json!({ "session_id": created["session_id"] }));
 }
 
 #[test]
