@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use kpty_emulator::{Answer, Cursor, Modes, Request, Screen, Size};
 
+use super::attention::Attention;
 use super::commands::Command;
 use super::output::Output;
 use super::prompt_line::Rendered;
@@ -49,6 +50,8 @@ pub trait Readable {
     fn is_at_prompt(&self) -> bool;
     /// When something was printed last.
     fn last_output(&self) -> Instant;
+    /// What its program does, and whether it goes on without input.
+    fn attention(&self) -> Attention;
 }
 
 /// A terminal that actions work on.
@@ -120,6 +123,10 @@ pub trait Terminal: Send + Sync {
 
     /// The visible cells, where they are known. Nothing is masked: for finding places, not for showing.
     fn screen(&self) -> Option<Screen>;
+
+    /// What its program does, and whether it goes on without input, as far as that is known without asking anybody else.
+    /// On Linux the process table is read.
+    fn attention(&self) -> Attention;
 
     /// How its program ended, if it is known to have.
     fn exit(&self) -> Option<ExitInfo>;

@@ -5,6 +5,7 @@
 //! [`local`] runs a program on a PTY of this machine; [`desktop`] reaches a terminal of a desktop app through its HTTP
 //! bridge; [`peer`] forwards actions to another kpty. The kinds use this root and never one another.
 
+pub mod attention;
 pub mod commands;
 pub mod deadline;
 pub mod desktop;
@@ -20,6 +21,7 @@ pub mod sentinel;
 pub mod talk;
 pub mod wait;
 
+pub use attention::{Attention, AttentionState};
 pub use commands::{Command, Evidence};
 pub use executable::executable_name;
 pub use interface::{InputTurn, Readable, Terminal, View};

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use kpty_emulator::{Answer, Buffer, MarkerId, Mode, Request};
 
+use super::attention::AttentionState;
 use super::interface::Readable;
 use super::search::Pattern;
 use crate::ids::CommandId;
@@ -27,6 +28,8 @@ pub struct WaitRequest {
     pub quiet: Option<Duration>,
     /// A shell reads.
     pub prompt: bool,
+    /// A program asks: it goes on only when something is typed.
+    pub asks: bool,
     /// This command ends.
     pub command: Option<CommandId>,
     /// The session's program ends.
@@ -53,6 +56,8 @@ pub enum Ending {
     Quiet,
     /// A shell reads.
     Prompt,
+    /// A program asks.
+    Asks(AttentionState),
     /// The command ended.
     Command(CommandId),
     /// The program ended.
@@ -149,6 +154,12 @@ impl Watched {
         self.from = viewport.first_line.max(self.from);
         find(&lines, &self.old)
     }
+}
+
+/// A program asks, where that is waited for. It costs a look at the system's processes.
+pub(crate) fn asked(shown: &impl Readable, request: &WaitRequest) -> Option<Ending> {
+    let attention = request.asks.then(|| shown.attention())?;
+    attention.asks().then_some(Ending::Asks(attention.state))
 }
 
 /// The end of a wait: where the session is now, and a marker to go on from, for a reader who came with one or with none.

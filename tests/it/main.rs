@@ -3,6 +3,8 @@
 mod access;
 mod actions;
 mod attach;
+#[cfg(target_os = "linux")]
+mod attention;
 mod bridge_http;
 mod cli;
 mod desktop;

@@ -37,7 +37,7 @@ use crate::terminal::deadline;
 use crate::terminal::secret_question::is_secret_question;
 use crate::terminal::talk::{TalkRequest, TalkResult};
 use crate::terminal::wait::{WaitOutcome, WaitRequest};
-use crate::terminal::{Command, InputTurn, Output, Rendered, Terminal, View, line_readings};
+use crate::terminal::{Attention, Command, InputTurn, Output, Rendered, Terminal, View, line_readings};
 use client::Client;
 use commands::Commands;
 use kpty_guard::Redactor;
@@ -330,6 +330,10 @@ impl Terminal for Desktop {
 
     fn screen(&self) -> Option<Screen> {
         None
+    }
+
+    fn attention(&self) -> Attention {
+        self.attention_from_text()
     }
 
     fn exit(&self) -> Option<ExitInfo> {

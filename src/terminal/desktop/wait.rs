@@ -11,8 +11,9 @@ use crate::error::Result;
 use crate::ids::CommandId;
 use crate::model::ExitInfo;
 use crate::terminal::Readable;
+use crate::terminal::attention::{Attention, Facts, Shell, Shown};
 use crate::terminal::deadline;
-use crate::terminal::wait::{Ending, WaitOutcome, WaitRequest, Watched, ended};
+use crate::terminal::wait::{Ending, WaitOutcome, WaitRequest, Watched, asked, ended};
 
 /// Looks that may fail one after the other.
 const FAILED_LOOKS: u32 = 3;
@@ -38,9 +39,28 @@ impl Readable for Desktop {
     fn last_output(&self) -> Instant {
         self.lock().last_change
     }
+
+    fn attention(&self) -> Attention {
+        self.attention_from_text()
+    }
 }
 
 impl Desktop {
+    /// Of a program on a desktop only the text is known, and whether a shell reads there.
+    pub(super) fn attention_from_text(&self) -> Attention {
+        let has_ended = Readable::exit(self).is_some();
+        let is_at_prompt = !has_ended && self.is_at_prompt();
+        let state = self.lock();
+        let shown = Shown {
+            before_cursor: state.text.cursor_text().to_owned(),
+            last_line: state.text.last_text().to_owned(),
+            cursor_visible: true,
+            ..Shown::default()
+        };
+        let shell = if is_at_prompt { Shell::Prompt } else { Shell::Busy };
+        Attention::judge(&Facts { has_ended, shell, shown, quiet: state.last_change.elapsed(), ..Facts::default() })
+    }
+
     pub(super) async fn wait_for(&self, request: &WaitRequest) -> Result<WaitOutcome> {
         let began = Instant::now();
         let deadline = began + deadline::limit(request.timeout, Duration::ZERO);
@@ -55,7 +75,7 @@ impl Desktop {
         }
         let mut watched = Watched::begin(self, request);
         let ending = loop {
-            if let Some(ending) = watched.has_come(self, request, began) {
+            if let Some(ending) = watched.has_come(self, request, began).or_else(|| asked(self, request)) {
                 break ending;
             }
             if Instant::now() >= deadline {

@@ -4,6 +4,7 @@
 //! output, `news` only when a command began or ended, a prompt came, or the child went.
 
 mod attend;
+mod attention;
 mod depth;
 mod dialect;
 mod driver;

@@ -68,6 +68,15 @@ pub(super) enum Readiness {
     Busy(String, Option<Foreground>),
 }
 
+/// What a look may change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    /// Somebody is about to type: what is found to be over is given up.
+    Act,
+    /// Nothing.
+    Peek,
+}
+
 impl Readiness {
     /// The process of the shell that gets what is typed; `own` is the session's own program.
     pub(super) fn shell(&self, own: u32) -> Option<u32> {
@@ -95,7 +104,7 @@ impl Session {
             if is_starting && !self.is_starting() {
                 (is_starting, began) = (false, Instant::now());
             }
-            match self.look(began.elapsed()) {
+            match self.look(began.elapsed(), Look::Act) {
                 // Its prompt may be on its way through the system, or be read and not yet taken in.
                 Readiness::Busy(..) if is_starting && !was_looked_at => {
                     was_looked_at = true;
@@ -170,7 +179,10 @@ impl Session {
     /// A shell reads.
     pub(super) fn is_at_prompt(&self) -> bool {
         // One that asks for no pastes reads all the same.
-        matches!(self.look(PASTE_TIMEOUT), Readiness::AtPrompt | Readiness::EditedLine | Readiness::ForeignShell { .. })
+        matches!(
+            self.look(PASTE_TIMEOUT, Look::Act),
+            Readiness::AtPrompt | Readiness::EditedLine | Readiness::ForeignShell { .. }
+        )
     }
 
     /// Somebody typed Enter at the prompt of a marked shell long ago, and its line editor still has the terminal.
@@ -218,8 +230,13 @@ impl Session {
         Ok(())
     }
 
+    /// Classifies the foreground process, and changes nothing.
+    pub(super) fn peek(&self, waited: Duration) -> Readiness {
+        self.look(waited, Look::Peek)
+    }
+
     /// Classifies the foreground process, after having waited for some time.
-    fn look(&self, waited: Duration) -> Readiness {
+    fn look(&self, waited: Duration, look: Look) -> Readiness {
         let own = self.shared.control.pid();
         let patience = {
             let terminal = self.shared.lock();
@@ -237,7 +254,7 @@ impl Session {
                 Some(Phase::Prompt) => Some(PASTE_TIMEOUT),
                 Some(Phase::Starting) => {
                     drop(terminal);
-                    return self.look_at_start(waited);
+                    return self.look_at_start(waited, look);
                 }
                 Some(Phase::Submitted | Phase::Ended) => Some(PROMPT_TIMEOUT),
                 // Its end was announced; the kernel is asked whether the shell reads.
@@ -247,19 +264,19 @@ impl Session {
         };
         match patience {
             Some(patience) if waited < patience => Readiness::NotYet(patience),
-            _ => self.look_at_foreground(waited),
+            _ => self.look_at_foreground(waited, look),
         }
     }
 
     /// Looks at who has the terminal before the first prompt. A start-up file may ask for something, and a command is no
     /// answer to that.
-    fn look_at_start(&self, waited: Duration) -> Readiness {
+    fn look_at_start(&self, waited: Duration, look: Look) -> Readiness {
         let (silence, edits, has_read_files) = {
             let terminal = self.shared.lock();
             let has_read_files = terminal.shell.as_ref().is_some_and(|shell| shell.has_read_files);
             (terminal.last_output.elapsed(), terminal.emulator.modes().bracketed_paste, has_read_files)
         };
-        let Some(foreground) = self.foreground() else { return self.look_at_foreground(waited) };
+        let Some(foreground) = self.foreground() else { return self.look_at_foreground(waited, look) };
         let Some(program) = &foreground.program else { return Readiness::NotYet(waited + STARTING) };
         let reads = match pty::waits_for(program.pid) {
             Some(Waiting::Read { .. } | Waiting::SelectInput) => true,
@@ -279,8 +296,10 @@ impl Session {
         };
         if is_marked && has_read_files && reads && silence >= ASKING {
             // It shows a prompt, and something keeps its marks away.
-            self.shared.lock().shell = None;
-            return self.look_at_foreground(waited);
+            if look == Look::Act {
+                self.shared.lock().shell = None;
+            }
+            return self.look_at_foreground(waited, look);
         }
         let is_other_shell = !is_marked && interactive_shell(program).is_some();
         match (silence < ASKING, reads) {
@@ -288,7 +307,7 @@ impl Session {
             (true, _) => Readiness::NotYet(waited + ASKING - silence),
             // A start-up file began another shell, which knows no marks.
             (false, reads) if is_other_shell => match reads || edits || waited >= START_TIMEOUT {
-                true => self.look_at_foreground(waited),
+                true => self.look_at_foreground(waited, look),
                 false => Readiness::NotYet(waited + STARTING),
             },
             (false, true) => {
@@ -296,7 +315,7 @@ impl Session {
                 Readiness::Busy(reason, Some(foreground))
             }
             (false, false) if is_marked || waited < START_TIMEOUT => Readiness::NotYet(waited + STARTING),
-            (false, false) => self.look_at_foreground(waited),
+            (false, false) => self.look_at_foreground(waited, look),
         }
     }
 
@@ -306,7 +325,7 @@ impl Session {
     }
 
     /// Looks at who has the terminal.
-    fn look_at_foreground(&self, waited: Duration) -> Readiness {
+    fn look_at_foreground(&self, waited: Duration, look: Look) -> Readiness {
         let own = self.shared.control.pid();
         let Some(foreground) = self.foreground() else {
             // Where the system does not tell, the session's own program is all there is.
@@ -327,7 +346,7 @@ impl Session {
         match answering_shell(program, foreground.canonical) {
             Ok((form, shell)) => {
                 let reached = Reached::new(form, shell, program, &foreground);
-                self.look_at_shell(reached, foreground, waited)
+                self.look_at_shell(reached, foreground, waited, look)
             }
             // mksh has no printf of its own: after the end mark, this one is still to end.
             Err(reason) if program.name == "printf" => soon_or_busy(waited, reason, foreground),
@@ -346,7 +365,7 @@ impl Session {
     }
 
     /// Looks at what a shell does that would get what is typed.
-    fn look_at_shell(&self, mut reached: Reached, foreground: Foreground, waited: Duration) -> Readiness {
+    fn look_at_shell(&self, mut reached: Reached, foreground: Foreground, waited: Duration, look: Look) -> Readiness {
         let (own, group) = (self.shared.control.pid(), foreground.group);
         let mut terminal = self.shared.lock();
         // A copy of the shell runs something in its name, or is about to become a program. It may ask (`(read -e x)`).
@@ -373,7 +392,9 @@ impl Session {
                     false => Readiness::Busy("A command is still running".to_owned(), Some(foreground)),
                 };
             }
-            terminal.give_up(id);
+            if look == Look::Act {
+                terminal.give_up(id);
+            }
         }
         // It runs a hook, perhaps, which may ask for something.
         let is_known = terminal.prompt_depth(&reached.typed_to).is_some();
@@ -449,7 +470,7 @@ pub(super) fn answering_shell(
 }
 
 /// A shell with the name of its file: it may be started under any other.
-fn named_by_file(program: Program) -> Program {
+pub(super) fn named_by_file(program: Program) -> Program {
     let Some(file) = executable_name(program.pid) else { return program };
     let known = Form::for_program(&file).map(|_| file);
     let copied = || SHELLS.into_iter().find(|path| pty::is_copy_of(program.pid, path));

@@ -13,7 +13,7 @@ use crate::model::ExitInfo;
 use crate::terminal::search::{SearchRequest, SearchResult, search};
 use crate::terminal::talk::{TalkRequest, TalkResult};
 use crate::terminal::wait::{WaitOutcome, WaitRequest};
-use crate::terminal::{Command, InputTurn, Output, Readable, Rendered, Terminal, View};
+use crate::terminal::{Attention, Command, InputTurn, Output, Readable, Rendered, Terminal, View};
 use kpty_guard::Redactor;
 
 impl Session {
@@ -42,6 +42,10 @@ impl Readable for Session {
 
     fn last_output(&self) -> Instant {
         self.shared.lock().last_output
+    }
+
+    fn attention(&self) -> Attention {
+        Self::attention(self)
     }
 }
 
@@ -128,6 +132,10 @@ impl Terminal for Session {
 
     fn screen(&self) -> Option<Screen> {
         Some(Self::screen(self))
+    }
+
+    fn attention(&self) -> Attention {
+        Self::attention(self)
     }
 
     fn exit(&self) -> Option<ExitInfo> {

@@ -1,11 +1,48 @@
 //! Waiting in a session of this server, without polling: every wait ends by an event or by its deadline.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::Session;
 use super::dropped::Looks;
 use crate::error::Result;
-use crate::terminal::wait::{Ending, WaitOutcome, WaitRequest, Watched, ended};
+use crate::terminal::wait::{Ending, WaitOutcome, WaitRequest, Watched, asked, ended};
+
+/// How long after output it is looked whether the program asks.
+const FIRST_LOOK: Duration = Duration::from_millis(20);
+/// The same at the latest while there is always more output.
+const LATEST_LOOK: Duration = Duration::from_millis(250);
+
+/// When to look whether a program asks. Nothing tells that it begins to read, so that it is looked at some time after its
+/// last output, and then each time after twice the pause: a dozen looks in a minute of silence.
+struct Questions {
+    next: Instant,
+    pause: Duration,
+    /// The last look.
+    last: Instant,
+}
+
+impl Questions {
+    /// The first look is now.
+    fn new(now: Instant) -> Self {
+        Self { next: now, pause: FIRST_LOOK, last: now }
+    }
+
+    fn is_due(&self) -> bool {
+        Instant::now() >= self.next
+    }
+
+    fn looked(&mut self) {
+        self.last = Instant::now();
+        self.next = self.last + self.pause;
+        self.pause *= 2;
+    }
+
+    /// There is new output.
+    fn heard(&mut self) {
+        self.pause = FIRST_LOOK;
+        self.next = (Instant::now() + FIRST_LOOK).min(self.last + LATEST_LOOK).max(self.last + FIRST_LOOK);
+    }
+}
 
 impl Session {
     /// Waits for the first of several things.
@@ -17,12 +54,19 @@ impl Session {
         let mut watched = Watched::begin(self, request);
         let mut looks = Looks::default();
         // The end of the program is news; the rest can come with any output.
-        let WaitRequest { appears, disappears, quiet, prompt, command, .. } = request;
+        let WaitRequest { appears, disappears, quiet, prompt, asks, command, .. } = request;
         let follows_output =
-            appears.is_some() || disappears.is_some() || quiet.is_some() || command.is_some() || *prompt;
+            appears.is_some() || disappears.is_some() || quiet.is_some() || command.is_some() || *prompt || *asks;
+        let mut questions = Questions::new(began);
         let ending = loop {
             if let Some(ending) = watched.has_come(self, request, began) {
                 break ending;
+            }
+            if *asks && questions.is_due() {
+                if let Some(ending) = asked(self, request) {
+                    break ending;
+                }
+                questions.looked();
             }
             let now = Instant::now();
             if now >= deadline {
@@ -34,8 +78,14 @@ impl Session {
                 // A shell that has drawn its prompt reads a moment later, and nothing tells of that.
                 next = looks.next().map_or(next, |look| look.min(next));
             }
+            if *asks {
+                next = next.min(questions.next);
+            }
             tokio::select! {
-                _ = progress.changed(), if follows_output => looks.reset(),
+                _ = progress.changed(), if follows_output => {
+                    looks.reset();
+                    questions.heard();
+                }
                 _ = news.changed() => looks.reset(),
                 () = tokio::time::sleep_until(next.into()) => {}
             }

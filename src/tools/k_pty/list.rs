@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::model::{Role, SessionRecord, iso_time};
 use crate::registry::Registry;
+use crate::terminal::Attention;
 use crate::terminal::local::Session;
 use crate::tools::Tools;
 use crate::tools::envelope::ExitFields;
@@ -100,6 +101,8 @@ struct LocalEntry {
     foreground: Option<String>,
     running_command: Option<String>,
     command_id: Option<String>,
+    /// What its program does, and whether it waits for input.
+    attention: Attention,
 }
 
 /// Reads the state of every session. The process table is read for each, which blocks its thread.
@@ -156,5 +159,6 @@ fn listed(registry: &Registry, session: &Session, leading: &HashSet<String>) -> 
         foreground: foreground.and_then(|foreground| foreground.program).map(|program| program.name),
         running_command: running_command.map(|line| redactor.redact(&line).into_owned()),
         command_id: command_id.map(|id| id.to_string()),
+        attention: session.attention(),
     }
 }

@@ -11,6 +11,7 @@ use super::term_read::known_marker;
 use super::{SESSION_ID, Target};
 use crate::config::LONGEST_TALK;
 use crate::error::{Error, Result};
+use crate::terminal::Attention;
 use crate::terminal::search::Pattern;
 use crate::terminal::wait::{Ending, WaitRequest};
 use crate::tools::Tools;
@@ -24,7 +25,7 @@ pub(in crate::tools) static ACTION: Action = Action {
     name: "wait",
     aliases: &[],
     summary: "Wait for the first of: text or regex appears, gone_text or gone_regex disappears, quiet_ms of silence, \
-              prompt, command_id ends, exit",
+              prompt, asks, command_id ends, exit",
     notes: "ended_by says which. Text that is on the screen already counts, also the echo of what you typed: use a \
             marker_id or a regex that only the answer matches.",
     example: r#"{"action":"wait","session_id":"pty_0123abcd","command_id":"cmd_1"}"#,
@@ -38,6 +39,7 @@ pub(in crate::tools) static ACTION: Action = Action {
         GONE_REGEX,
         QUIET,
         PROMPT,
+        ASKS,
         COMMAND_ID,
         EXIT,
         MARKER_ID,
@@ -63,6 +65,7 @@ const QUIET: Param = Param::millis("quiet_ms", "until nothing was printed for so
     .cap_time(LONGEST_SILENT_WAIT)
     .cap_time_with_progress(LONGEST_TALK);
 const PROMPT: Param = Param::flag("prompt", false, "until the shell's prompt is back");
+const ASKS: Param = Param::flag("asks", false, "until a program asks for input; attention says for what");
 const COMMAND_ID: Param = Param::text("command_id", "until this command ends");
 const EXIT: Param = Param::flag("exit", false, "until the session's program ends");
 const MARKER_ID: Param = Param::integer("marker_id", super::MARKER_DOC);
@@ -98,6 +101,9 @@ struct WaitReply {
     matched_text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<CommandOutput>,
+    /// What the program asks for, where that was waited for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attention: Option<Attention>,
     #[serde(flatten)]
     exit: ExitFields,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -137,12 +143,12 @@ impl Handler for Wait {
         let timeout = params.time(&TIMEOUT)?;
         let quiet = params.given_time(&QUIET)?;
         let since = params.number(&MARKER_ID)?.map(known_marker).transpose()?;
-        let (prompt, exit) = (params.flag(&PROMPT)?, params.flag(&EXIT)?);
-        let wait = WaitRequest { appears, disappears, quiet, prompt, command, exit, since, timeout };
+        let (prompt, asks, exit) = (params.flag(&PROMPT)?, params.flag(&ASKS)?, params.flag(&EXIT)?);
+        let wait = WaitRequest { appears, disappears, quiet, prompt, asks, command, exit, since, timeout };
         let has_condition = wait.appears.is_some() || wait.disappears.is_some() || quiet.is_some() || command.is_some();
-        if !has_condition && !prompt && !exit {
+        if !has_condition && !prompt && !asks && !exit {
             return Err(Error::MissingParam(
-                "one of text, regex, gone_text, gone_regex, quiet_ms, prompt, command_id or exit",
+                "one of text, regex, gone_text, gone_regex, quiet_ms, prompt, asks, command_id or exit",
             ));
         }
         let shows_screen = tools.may_read_screens().is_ok();
@@ -160,6 +166,7 @@ impl Handler for Wait {
             line_text: None,
             matched_text: None,
             command: None,
+            attention: wait.asks.then(|| session.attention()),
             exit: session.exit().map(ExitFields::from).unwrap_or_default(),
             tail: shows_screen.then(|| end_of(waited.tail, TAIL_CHARS)),
             marker_id: waited.marker.map(MarkerId::get),
@@ -209,6 +216,7 @@ fn name(ending: &Ending) -> &'static str {
         Ending::Disappeared => "gone",
         Ending::Quiet => "quiet",
         Ending::Prompt => "prompt",
+        Ending::Asks(_) => "asks",
         Ending::Command(_) => "command",
         Ending::Exit(_) => "exit",
         Ending::Deadline => "timeout",

@@ -4,6 +4,7 @@
 //! thread behind the same calls.
 
 mod process;
+mod readers;
 #[cfg(unix)]
 mod unix;
 mod waiting;
@@ -17,8 +18,9 @@ use kpty_emulator::Size;
 
 pub use process::{
     Incarnation, Piped, ProcessTable, Program, arguments, behind_relay, directory, group_members, is_copy_of, piped,
-    reader_beside, reads_file, session_members, started,
+    program_of, reader_beside, reads_file, session_members, started,
 };
+pub use readers::{Front, front};
 #[cfg(unix)]
 pub use unix::{Child, Control, Pty, Started, open_files_limit, raise_open_files_limit, start};
 pub use waiting::{Waiting, call_depth, waits_for};

@@ -32,6 +32,9 @@ pub(super) struct Membership {
     /// When it started, in the system's own count.
     pub(super) started: u64,
     pub(super) is_zombie: bool,
+    pub(super) is_stopped: bool,
+    /// It runs, or waits for a disk.
+    pub(super) is_working: bool,
 }
 
 /// A process, not only its number: that may be another's later.
@@ -60,6 +63,11 @@ pub(super) fn program(pid: u32) -> Option<Program> {
         return None;
     }
     Some(Program { pid, name, args, is_fork })
+}
+
+/// The program of a process, where that is known.
+pub fn program_of(pid: u32) -> Option<Program> {
+    program(pid)
 }
 
 /// The arguments of a process, its name first.
@@ -162,6 +170,8 @@ pub(super) fn membership(pid: u32) -> Option<Membership> {
     Some(Membership {
         pid,
         is_zombie: matches!(*fields.first()?, "Z" | "X"),
+        is_stopped: matches!(*fields.first()?, "T" | "t"),
+        is_working: matches!(*fields.first()?, "R" | "D"),
         parent: fields.get(1)?.parse().ok()?,
         group: fields.get(2)?.parse().ok()?,
         session: fields.get(3)?.parse().ok()?,
@@ -338,7 +348,7 @@ pub fn is_copy_of(pid: u32, path: &str) -> bool {
 }
 
 /// A file name without its folder and without the dash that marks a login shell.
-fn base_name(path: &str) -> &str {
+pub(super) fn base_name(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.strip_prefix('-').unwrap_or(name)
 }
