@@ -133,7 +133,7 @@ async fn compare(what: &str, bare: &Floor, session: &Session) {
         let began = Instant::now();
         let answer = session.talk(request).await.expect("an answer");
         times.push(began.elapsed());
-        assert_eq!((answer.output.text, answer.exit_code), (format!("X{round}"), Some(0)));
+        assert_eq!((&*answer.output.text, answer.exit_code), (&*format!("X{round}"), Some(0)));
     }
     let (p50, p99) = (percentile(&mut floor, 0.5), percentile(&mut floor, 0.99));
     let (a, b) = (percentile(&mut times, 0.5), percentile(&mut times, 0.99));

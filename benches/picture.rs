@@ -21,7 +21,7 @@ fn main() {
         }
         emulator.feed(Duration::ZERO, line.as_bytes());
     }
-    let subject = Subject::screen(emulator.screen());
+    let subject = Subject::recorded(emulator.screen());
     measure("svg", || picture::svg(&subject, Look::default()).map(String::into_bytes));
     measure("png", || picture::png(&subject, Look::default()));
 }

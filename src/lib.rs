@@ -8,6 +8,7 @@ pub mod cli;
 pub mod config;
 pub mod error;
 pub mod ids;
+pub mod masked;
 pub mod model;
 pub mod picture;
 pub mod recording;

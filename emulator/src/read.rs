@@ -3,6 +3,8 @@
 //! The order is fixed: lines are chosen, each passes the filter whole, rows are separated if asked for, and only
 //! then is anything cut. A secret that a cut would halve is therefore masked before.
 
+use std::ops::Range;
+
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::choice::Choice;
@@ -99,11 +101,11 @@ impl<F: FnMut(&str) -> Option<String>> LineFilter for F {
     }
 }
 
-/// What a read found.
+/// What a read found. A caller whose filter vouches for the text can give it a type of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct Answer<T = String> {
     /// The lines, joined by newlines.
-    pub text: String,
+    pub text: T,
     /// Where each line ends in `text`.
     pub(crate) line_ends: Vec<usize>,
     /// The number of each line; rows of one line share it.
@@ -132,17 +134,49 @@ pub struct Answer {
     pub delta: Option<Delta>,
 }
 
-impl Answer {
+impl<T: AsRef<str>> Answer<T> {
     /// The lines, one by one.
     pub fn lines(&self) -> impl Iterator<Item = &str> {
-        split_lines(&self.text, &self.line_ends)
+        split_lines(self.text.as_ref(), &self.line_ends)
+    }
+}
+
+impl<T> Answer<T> {
+    /// Where each line stands in the text.
+    pub fn line_ranges(&self) -> impl Iterator<Item = Range<usize>> {
+        line_ranges(&self.line_ends)
+    }
+
+    /// The same answer with its text as another type. The text has to stay as it is: the lines are known by their
+    /// places in it.
+    pub fn map_text<U>(self, change: impl FnOnce(T) -> U) -> Answer<U> {
+        Answer {
+            text: change(self.text),
+            line_ends: self.line_ends,
+            line_numbers: self.line_numbers,
+            truncated: self.truncated,
+            dropped_chars: self.dropped_chars,
+            dropped_lines: self.dropped_lines,
+            first_line: self.first_line,
+            next_line: self.next_line,
+            oldest_line: self.oldest_line,
+            cursor_line: self.cursor_line,
+            cursor: self.cursor,
+            buffer: self.buffer,
+            size: self.size,
+            delta: self.delta,
+        }
     }
 }
 
 /// The lines of a text by their ends; a newline stands between two.
 fn split_lines<'a>(text: &'a str, ends: &'a [usize]) -> impl Iterator<Item = &'a str> {
+    line_ranges(ends).map(|range| &text[range])
+}
+
+fn line_ranges(ends: &[usize]) -> impl Iterator<Item = Range<usize>> {
     let starts = std::iter::once(0).chain(ends.iter().map(|end| end + 1));
-    ends.iter().zip(starts).map(|(&end, start)| &text[start..end])
+    ends.iter().zip(starts).map(|(&end, start)| start..end)
 }
 
 /// What only a delta tells.

@@ -149,10 +149,10 @@ fn draw(player: &mut Player<'_>, at: Option<Duration>, arguments: &ReplayArgumen
         Some(at) => player.play_until(at),
         None => player.play_to_end(),
     }
-    let mut subject = Subject::screen(player.emulator().screen());
+    let mut subject = Subject::recorded(player.emulator().screen());
     let look = arguments.look.look();
     if arguments.look.no_cursor {
-        subject.cursor = None;
+        subject = subject.without_cursor();
     }
     if let Some(path) = &arguments.svg {
         screenshot::save(path, picture::svg(&subject, look)?.as_bytes())?;

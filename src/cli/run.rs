@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use kpty_emulator::{Answer, Mode, Request, Size};
+use kpty_emulator::{Mode, Request, Size};
 use serde_json::{Value, json};
 
 use super::duration::{self, millis};
 use super::{EXIT_NOT_STARTED, EXIT_OTHER, EXIT_TIMEOUT, Failure, Outcome, print, progress, serve};
 use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::masked::Page;
 use crate::model::{ExitInfo, Owner};
 use crate::recording::fixture::trimmed;
 use crate::terminal::local::{Integration, NewSession, Session};
@@ -135,7 +136,7 @@ pub(super) fn new_session(
     })
 }
 
-async fn watch(new: NewSession, timeout: Duration) -> Result<(End, Answer)> {
+async fn watch(new: NewSession, timeout: Duration) -> Result<(End, Page)> {
     let interrupted = serve::stop_signal().map_err(|cause| Error::Server(format!("no signals: {cause}")))?;
     let session = Session::spawn(new).await?;
     let request = WaitRequest { exit: true, timeout, ..WaitRequest::default() };
@@ -154,7 +155,7 @@ async fn watch(new: NewSession, timeout: Duration) -> Result<(End, Answer)> {
     Ok((end, answer))
 }
 
-fn report(end: End, answer: &Answer, timeout: Duration) {
+fn report(end: End, answer: &Page, timeout: Duration) {
     if answer.oldest_line > 0 {
         print::problem(&format!("the first {} lines are no longer there", answer.oldest_line));
     }
@@ -166,7 +167,7 @@ fn report(end: End, answer: &Answer, timeout: Duration) {
     }
 }
 
-fn as_json(end: End, answer: &Answer, elapsed: Duration) -> Value {
+fn as_json(end: End, answer: &Page, elapsed: Duration) -> Value {
     let (exit_code, signal) = match end {
         End::Exit(exit @ ExitInfo::Signal(signal)) => (exit.status(), Some(signal)),
         End::Exit(exit) => (exit.status(), None),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::ErrorCode;
 use crate::ids::{CommandId, SessionId};
 use crate::model::{ExitInfo, SessionQuery, SessionRecord};
+use kpty_guard::Masked;
 
 /// The program of a session ended, with what it had said until then.
 #[derive(Clone, Debug)]
@@ -17,7 +18,7 @@ pub struct Exited {
     /// The command that was running.
     pub command: Option<CommandId>,
     /// Its output.
-    pub partial_output: Option<String>,
+    pub partial_output: Option<Masked>,
 }
 
 /// How a bridge failed one call.
@@ -151,11 +152,11 @@ pub struct Busy {
     /// Which session.
     pub session: SessionId,
     /// The reason, as a sentence without its full stop.
-    pub reason: String,
+    pub reason: Masked,
     /// The program in the foreground.
-    pub foreground: Option<String>,
+    pub foreground: Option<Masked>,
     /// The command that is running.
-    pub command: Option<(CommandId, String)>,
+    pub command: Option<(CommandId, Masked)>,
     /// For how long.
     pub age: Option<Duration>,
 }
@@ -168,7 +169,7 @@ pub struct Incomplete {
     /// The command's number.
     pub command: CommandId,
     /// What its finished parts printed, if any ran.
-    pub partial_output: String,
+    pub partial_output: Masked,
 }
 
 /// A command that has not ended yet.
@@ -179,19 +180,26 @@ pub struct TimedOut {
     /// Its number, to wait for it later.
     pub command: CommandId,
     /// What was typed.
-    pub line: String,
+    pub line: Masked,
     /// How long it was waited for.
     pub waited: Duration,
     /// Its output so far.
-    pub partial_output: String,
+    pub partial_output: Masked,
     /// The screen at the timeout.
-    pub screen: String,
+    pub screen: Masked,
     /// The program in the foreground.
-    pub foreground: Option<String>,
+    pub foreground: Option<Masked>,
     /// A full-screen program uses the alternate screen.
     pub alternate_screen: bool,
     /// It was interrupted, as the caller asked for.
     pub interrupted: bool,
+}
+
+impl Busy {
+    /// The whole message.
+    pub fn message(&self) -> Masked {
+        Masked::concat(&[&self.reason, &". Not a byte was typed"])
+    }
 }
 
 impl fmt::Display for Exited {

@@ -16,6 +16,7 @@ pub use self::code::ErrorCode;
 pub use self::details::{Ambiguous, Blocked, Busy, DesktopFault, DesktopTrouble, Exited, Held, Incomplete, TimedOut};
 use crate::ids::SessionId;
 use crate::model::SessionQuery;
+use kpty_guard::{Masked, Redactor};
 
 /// Shorthand for results of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -138,7 +139,7 @@ pub enum Error {
         survivors: Vec<u32>,
     },
     /// The terminal cannot accept input now.
-    #[error("{}. Not a byte was typed", .0.reason)]
+    #[error("{}", .0.message())]
     Busy(Box<Busy>),
     /// The shell waits for the rest of the command.
     #[error(
@@ -212,6 +213,15 @@ impl Error {
     /// A parameter with an invalid value.
     pub fn invalid(name: &str, problem: impl Into<String>) -> Self {
         Self::InvalidParam { name: name.to_owned(), problem: problem.into() }
+    }
+
+    /// The message for others than whoever runs the server. What a session showed is masked where the error is made;
+    /// what callers gave is masked here.
+    pub fn message(&self, redactor: &Redactor) -> Masked {
+        match self {
+            Self::Busy(busy) => busy.message(),
+            other => redactor.mask(other.to_string()),
+        }
     }
 
     /// The code that callers compare.

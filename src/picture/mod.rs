@@ -14,6 +14,8 @@ mod theme;
 
 use kpty_emulator::{Cursor, Row, Screen};
 
+use crate::masked::{MaskedRows, MaskedScreen};
+
 pub use theme::Theme;
 
 use crate::error::{Error, Result};
@@ -33,11 +35,11 @@ const MARGIN: u32 = 8;
 #[derive(Clone, Debug)]
 pub struct Subject {
     /// Width of every row.
-    pub cols: usize,
+    cols: usize,
     /// Rows, top to bottom.
-    pub rows: Vec<Row>,
+    rows: Vec<Row>,
     /// Drawn if the program made it visible.
-    pub cursor: Option<Cursor>,
+    cursor: Option<Cursor>,
 }
 
 /// Rendering options.
@@ -56,9 +58,31 @@ impl Default for Look {
 }
 
 impl Subject {
-    /// Renders a whole screen with its cursor.
-    pub fn screen(screen: Screen) -> Self {
+    /// Renders a whole screen of a session with its cursor.
+    pub fn screen(screen: MaskedScreen) -> Self {
+        Self::recorded(screen.into_cells())
+    }
+
+    /// Renders lines of a session.
+    pub fn rows(rows: MaskedRows) -> Self {
+        let rows = rows.into_cells();
+        Self { cols: rows.first().map_or(0, |row| row.cells.len()), rows, cursor: None }
+    }
+
+    /// Renders a whole screen of a recording that the user has in a file.
+    pub fn recorded(screen: Screen) -> Self {
         Self { cols: usize::from(screen.size.cols()), rows: screen.rows, cursor: Some(screen.cursor) }
+    }
+
+    /// The same without its cursor.
+    #[must_use]
+    pub fn without_cursor(self) -> Self {
+        Self { cursor: None, ..self }
+    }
+
+    /// Returns width and height in cells.
+    pub fn cells(&self) -> (usize, usize) {
+        (self.cols, self.rows.len())
     }
 
     /// Returns width and height of the picture in pixels.

@@ -11,7 +11,7 @@ fn subject(cols: u16, rows: u16, bytes: &str) -> Subject {
     let size = Size::new(cols, rows).expect("a size");
     let mut emulator = Emulator::new(Settings { size, ..Settings::default() });
     emulator.feed(Duration::ZERO, bytes.as_bytes());
-    Subject::screen(emulator.screen())
+    Subject::recorded(emulator.screen())
 }
 
 /// Returns the elements inside the group of a picture without its cursor.

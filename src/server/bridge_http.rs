@@ -11,6 +11,7 @@ use axum::extract::{Request, State};
 use axum::http::{StatusCode, Uri};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use kpty_guard::Masked;
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 
@@ -215,7 +216,7 @@ async fn command(State(tools): State<Tools>, request: Request) -> JsonResult {
     Ok(Json(json!({
         "ok": true,
         "command_id": result.command.id.to_string(),
-        "command": session.redactor().redact(&result.command.line),
+        "command": session.redactor().mask_str(&result.command.line),
         "running": end.is_none(),
         "sentinel_found": end.is_some(),
         "completed_by": end.map(|end| end.by.as_str()),
@@ -299,7 +300,7 @@ async fn buffer(State(tools): State<Tools>, request: Request) -> JsonResult {
     let read = read.map_err(|error| failed(error.into()))?;
     let mut body = json!({
         "ok": true,
-        "text": read.lines.join("\n"),
+        "text": Masked::join(read.lines.iter().map(Masked::as_masked), "\n"),
         "lines": read.lines,
         "line_numbers": read.line_numbers,
         "rows": read.size.rows(),

@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use kpty_guard::Masked;
 use serde::Serialize;
 
 use super::files::{self, Durability};
@@ -29,7 +30,7 @@ const MAX_FOLDERS: usize = 5_000;
 pub(super) struct SavedSession {
     pub(super) info: Info,
     /// End of the session's output, redacted.
-    pub(super) buffer: String,
+    pub(super) buffer: Masked,
 }
 
 #[derive(Serialize)]

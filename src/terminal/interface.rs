@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use kpty_emulator::{Answer, Cursor, Modes, Request, Screen, Size};
+use kpty_emulator::{Cursor, Modes, Request, Screen, Size};
 
 use super::attention::Attention;
 use super::commands::Command;
@@ -18,9 +18,10 @@ use super::talk::{TalkRequest, TalkResult};
 use super::wait::{WaitOutcome, WaitRequest};
 use crate::error::Result;
 use crate::ids::{CommandId, SessionId};
+use crate::masked::Page;
 use crate::model::ExitInfo;
-use kpty_guard::Redactor;
 use kpty_guard::pending::PendingLine;
+use kpty_guard::{Masked, Redactor};
 
 /// The right to type into a session, and what stands in its line editor as far as keys tell.
 pub type InputTurn = tokio::sync::Mutex<PendingLine>;
@@ -29,7 +30,7 @@ pub type InputTurn = tokio::sync::Mutex<PendingLine>;
 #[derive(Clone, Debug)]
 pub struct View {
     /// What was read.
-    pub answer: Answer,
+    pub answer: Page,
     /// Number of the line that the first visible row belongs to, where that is known.
     pub top_line: Option<u64>,
     /// Number of the line that the cursor is on, where that is known.
@@ -41,7 +42,7 @@ pub struct View {
 /// The text of a terminal at one moment, and what goes on there.
 pub trait Readable {
     /// Reads rendered text, secrets masked before anything is cut.
-    fn read(&self, request: &Request) -> Answer;
+    fn read(&self, request: &Request) -> Page;
     /// How its program ended, if it has.
     fn exit(&self) -> Option<ExitInfo>;
     /// This command has ended.
@@ -69,7 +70,7 @@ pub trait Terminal: Send + Sync {
     }
 
     /// The newest raw output, secrets masked; waits while there is none.
-    async fn read_raw(&self, max_bytes: usize, timeout: Duration) -> Result<String>;
+    async fn read_raw(&self, max_bytes: usize, timeout: Duration) -> Result<Masked>;
 
     /// Waits while it has never said anything.
     async fn first_output(&self, timeout: Duration);
@@ -112,7 +113,7 @@ pub trait Terminal: Send + Sync {
         self.output_of(id, usize::MAX)
     }
 
-    /// Takes secrets out of a text.
+    /// Masks what callers gave: names, and what a reply repeats. What the terminal shows comes masked.
     fn redactor(&self) -> Arc<Redactor>;
 
     /// A program reads key by key, and takes what comes in a burst for a paste.

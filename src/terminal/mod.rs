@@ -25,5 +25,5 @@ pub use attention::{Attention, AttentionState};
 pub use commands::{Command, Evidence};
 pub use executable::executable_name;
 pub use interface::{InputTurn, Readable, Terminal, View};
-pub use output::Output;
+pub use output::{Output, joined_with_note};
 pub use prompt_line::{Rendered, line_readings};

@@ -1,10 +1,12 @@
 //! Finding text in what a session shows and has shown.
 
-use kpty_emulator::{Answer, Buffer, Mode, Request, Which};
+use kpty_emulator::{Buffer, Mode, Request, Which};
 use regex::{Regex, RegexBuilder};
 
 use super::interface::Readable;
 use crate::error::{Error, Result};
+use crate::masked::{Page, lines_of};
+use kpty_guard::{Masked, MaskedStr};
 
 /// Longest pattern, in bytes.
 const LONGEST_PATTERN: usize = 4 << 10;
@@ -74,11 +76,11 @@ pub struct Match {
     /// Its number.
     pub line: u64,
     /// Its text.
-    pub text: String,
+    pub text: Masked,
     /// The lines before it.
-    pub before: Vec<String>,
+    pub before: Vec<Masked>,
     /// The lines after it.
-    pub after: Vec<String>,
+    pub after: Vec<Masked>,
     /// The screen it is on; lines of the alternate one have numbers of their own.
     pub buffer: Buffer,
 }
@@ -120,14 +122,14 @@ pub(crate) fn search(shown: &impl Readable, request: &SearchRequest) -> SearchRe
 
 /// Lines of one screen with their numbers.
 struct Lines<'a> {
-    texts: Vec<&'a str>,
+    texts: Vec<MaskedStr<'a>>,
     numbers: &'a [u64],
     buffer: Buffer,
 }
 
 impl<'a> Lines<'a> {
-    fn of(answer: &'a Answer, buffer: Buffer) -> Self {
-        Self { texts: answer.lines().collect(), numbers: &answer.line_numbers, buffer }
+    fn of(page: &'a Page, buffer: Buffer) -> Self {
+        Self { texts: lines_of(page).collect(), numbers: &page.line_numbers, buffer }
     }
 
     fn number(&self, index: usize) -> u64 {
@@ -142,11 +144,11 @@ impl<'a> Lines<'a> {
     }
 
     fn hit(&self, index: usize, context: usize) -> Match {
-        let owned = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect();
+        let owned = |lines: &[MaskedStr<'_>]| lines.iter().map(|line| line.to_masked()).collect();
         let end = self.texts.len().min(index.saturating_add(1).saturating_add(context));
         Match {
             line: self.number(index),
-            text: self.texts[index].to_owned(),
+            text: self.texts[index].to_masked(),
             before: owned(&self.texts[index.saturating_sub(context)..index]),
             after: owned(&self.texts[index + 1..end]),
             buffer: self.buffer,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::commands::Evidence;
 use super::output::Output;
 use crate::ids::CommandId;
+use kpty_guard::Masked;
 
 /// What to do when the time is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,5 +55,5 @@ pub struct TalkResult {
     /// The text that would have ended, or ended, the output.
     pub sentinel: String,
     /// What it printed, as bytes.
-    pub raw_output: String,
+    pub raw_output: Masked,
 }

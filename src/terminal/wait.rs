@@ -6,13 +6,15 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use kpty_emulator::{Answer, Buffer, MarkerId, Mode, Request};
+use kpty_emulator::{Buffer, MarkerId, Mode, Request};
 
 use super::attention::AttentionState;
 use super::interface::Readable;
 use super::search::Pattern;
 use crate::ids::CommandId;
+use crate::masked::{Page, lines_of};
 use crate::model::ExitInfo;
+use kpty_guard::Masked;
 
 /// Lines at the end of an answer that show where the session is.
 const TAIL_LINES: usize = 10;
@@ -48,7 +50,7 @@ pub enum Ending {
         /// Its number.
         line: u64,
         /// Its text.
-        text: String,
+        text: Masked,
     },
     /// The text is gone.
     Disappeared,
@@ -74,7 +76,7 @@ pub struct WaitOutcome {
     /// After how long.
     pub waited: Duration,
     /// The last lines of the session.
-    pub tail: String,
+    pub tail: Masked,
     /// To go on from here.
     pub marker: Option<MarkerId>,
     /// Nobody knows any more what had been seen at the marker that was given: only what came during the wait counted.
@@ -139,12 +141,12 @@ impl Watched {
 
     fn appeared(&mut self, shown: &impl Readable, pattern: &Pattern) -> Option<Ending> {
         let viewport = shown.read(&Request::new(Mode::Viewport));
-        let find = |answer: &Answer, old: &HashMap<u64, String>| {
-            let lines = answer.line_numbers.iter().zip(answer.lines());
+        let find = |page: &Page, old: &HashMap<u64, String>| {
+            let lines = page.line_numbers.iter().zip(lines_of(page));
             lines
-                .filter(|(number, line)| old.get(number).is_none_or(|old| old != line))
+                .filter(|(number, line)| old.get(number).is_none_or(|old| *old != **line))
                 .find(|(_, line)| pattern.is_in(line))
-                .map(|(&line, text)| Ending::Appeared { line, text: text.to_owned() })
+                .map(|(&line, text)| Ending::Appeared { line, text: text.to_masked() })
         };
         if viewport.buffer == Buffer::Alternate {
             return find(&viewport, &HashMap::new());

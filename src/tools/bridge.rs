@@ -6,7 +6,8 @@
 
 use std::time::{Duration, Instant};
 
-use kpty_emulator::{Answer, Buffer, Mode, Request as ScreenRead, Size, row_ends};
+use kpty_emulator::{Buffer, Mode, Request as ScreenRead, Size, row_ends};
+use kpty_guard::{Masked, MaskedStr};
 
 use serde_json::{Map, json};
 
@@ -15,6 +16,7 @@ use super::k_pty::term_read::buffer_name;
 use super::{Caller, Tools};
 use crate::error::{Error, Result};
 use crate::ids::{CommandId, SessionId};
+use crate::masked::{Page, lines_of};
 use crate::model::ExitInfo;
 use crate::terminal::Readable;
 use crate::terminal::local::{Moment, Session};
@@ -58,7 +60,7 @@ pub struct BufferRequest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BufferAnswer {
     /// The lines.
-    pub lines: Vec<String>,
+    pub lines: Vec<Masked>,
     /// The number of each.
     pub line_numbers: Vec<u64>,
     /// Of a tail: the row of the cursor.
@@ -154,7 +156,7 @@ impl Tools {
                 answer.truncated = true;
                 break;
             }
-            answer.lines.splice(..0, piece.lines().map(str::to_owned));
+            answer.lines.splice(..0, lines_of(&piece).map(MaskedStr::to_masked));
             answer.line_numbers.splice(..0, piece.line_numbers);
         }
         answer.is_alive = session.exit().is_none();
@@ -185,13 +187,13 @@ impl Tools {
 
 /// A terminal at one moment.
 trait Text {
-    fn read(&mut self, request: &ScreenRead) -> Answer;
+    fn read(&mut self, request: &ScreenRead) -> Page;
     fn rows_before(&mut self, line: u64) -> u64;
     fn rows_before_screen(&mut self) -> u64;
 }
 
 impl Text for Moment<'_> {
-    fn read(&mut self, request: &ScreenRead) -> Answer {
+    fn read(&mut self, request: &ScreenRead) -> Page {
         Moment::read(self, request)
     }
 
@@ -241,13 +243,13 @@ struct Place {
 }
 
 /// The line of a marker, while it is kept. The cursor may have gone up since, but not by more than a screen.
-fn marker_line(now: &Answer, marker: u64) -> Option<u64> {
+fn marker_line(now: &Page, marker: u64) -> Option<u64> {
     let line = marker.checked_sub(1)?;
     let end = now.next_line.max(now.cursor_line) + u64::from(now.size.rows());
     (now.oldest_line..end).contains(&line).then_some(line)
 }
 
-fn empty(now: &Answer) -> BufferAnswer {
+fn empty(now: &Page) -> BufferAnswer {
     BufferAnswer {
         lines: Vec::new(),
         line_numbers: Vec::new(),
@@ -263,9 +265,9 @@ fn empty(now: &Answer) -> BufferAnswer {
     }
 }
 
-fn shown(answer: &Answer) -> BufferAnswer {
+fn shown(answer: &Page) -> BufferAnswer {
     BufferAnswer {
-        lines: answer.lines().map(str::to_owned).collect(),
+        lines: lines_of(answer).map(MaskedStr::to_masked).collect(),
         line_numbers: answer.line_numbers.clone(),
         truncated: answer.truncated,
         ..empty(answer)
@@ -279,7 +281,7 @@ fn down_to_cursor(text: &mut impl Text, from: u64, cursor: Place, merge_wrapped:
     let mut shown = shown(&answer);
     let next = shown.line_numbers.last().map_or(from.max(answer.oldest_line), |last| last + 1);
     for number in next..=cursor.line {
-        shown.lines.push(String::new());
+        shown.lines.push(Masked::default());
         shown.line_numbers.push(number);
     }
     // What the cursor's line has below the cursor is not asked for.
@@ -308,7 +310,7 @@ fn viewport(text: &mut impl Text, merge_wrapped: bool) -> BufferAnswer {
         && let Some(first) = shown.lines.first_mut()
         && text.rows_before(answer.first_line) < top_row
     {
-        first.insert_str(0, "...");
+        first.prepend("...");
     }
     shown
 }
@@ -318,12 +320,14 @@ mod tests {
     use std::time::Duration;
 
     use kpty_emulator::{Emulator, Settings};
+    use kpty_guard::Redactor;
 
     use super::*;
+    use crate::masked;
 
     impl Text for Emulator {
-        fn read(&mut self, request: &ScreenRead) -> Answer {
-            Emulator::read(self, request, None)
+        fn read(&mut self, request: &ScreenRead) -> Page {
+            masked::read(self, request, &Redactor::off())
         }
 
         fn rows_before(&mut self, line: u64) -> u64 {
@@ -385,7 +389,7 @@ mod tests {
             let mut emulator = terminal(rows, bytes);
             let tail = asked(&mut emulator, BufferMode::Tail, 40, true);
             assert_eq!(
-                (tail.cursor_row, tail.lines.last().map(String::as_str)),
+                (tail.cursor_row, tail.lines.last().map(|line| &**line)),
                 (Some(cursor), Some(last)),
                 "{bytes:?}"
             );
@@ -406,10 +410,10 @@ mod tests {
         assert!(asked(&mut emulator, since, 40, true).lines.is_empty());
         feed(&mut emulator, "echo hi\r\nhi\r\n$ more\r\nm\r\n$ ");
         let again = asked(&mut emulator, since, 1, true);
-        assert_eq!((again.lines, again.marker), (["hi", "$ more", "m", "$"].map(str::to_owned).into(), first.marker));
+        assert_eq!((again.lines, again.marker), (["hi", "$ more", "m", "$"].map(Masked::literal).into(), first.marker));
         feed(&mut emulator, "\x1b[?1049h\x1b[Hother");
         let other = asked(&mut emulator, since, 40, true);
-        assert_eq!((other.lines, other.marker, other.buffer), (vec!["other".to_owned()], None, "alternate"));
+        assert_eq!((other.lines, other.marker, other.buffer), (vec![Masked::literal("other")], None, "alternate"));
         feed(&mut emulator, "\x1b[?1049l\x1b[2J\x1b[3J\x1b[H");
         let gone = asked(&mut emulator, since, 40, true);
         assert!(gone.marker.is_none() && gone.marker_disposed && gone.cursor_row.is_some(), "{gone:?}");

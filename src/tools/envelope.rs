@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::error::{Busy, Error, ErrorCode, Exited, TimedOut};
 use crate::ids::{CommandId, SessionId};
 use crate::model::{ExitInfo, SessionQuery};
-use kpty_guard::Redactor;
+use kpty_guard::{Masked, Redactor};
 
 /// What a call comes to.
 #[derive(Clone, Debug, PartialEq)]
@@ -302,6 +302,17 @@ fn next(action: &str, session: &SessionId, parameters: Value, why: &str) -> Valu
 }
 
 impl Reply {
+    /// A text of it. Whoever builds a reply builds it from masked text.
+    pub fn text(&self, name: &str) -> Option<Masked> {
+        self.body.get(name)?.as_str().map(|text| Masked::vouched(text.to_owned()))
+    }
+
+    /// A list of texts of it.
+    pub fn texts(&self, name: &str) -> Vec<Masked> {
+        let texts = self.body.get(name).and_then(Value::as_array).into_iter().flatten();
+        texts.filter_map(Value::as_str).map(|text| Masked::vouched(text.to_owned())).collect()
+    }
+
     /// The code of a failure.
     pub fn error_code(&self) -> Option<&str> {
         self.body.get("error_code").and_then(Value::as_str)

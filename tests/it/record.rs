@@ -34,7 +34,7 @@ fn last_picture(path: &Path) -> String {
     let recording = Recording::load(path).expect("a good cast");
     let mut player = Player::new(&recording, EngineKind::Alacritty, None);
     player.play_to_end();
-    picture::svg(&Subject::screen(player.emulator().screen()), Look::default()).expect("a picture")
+    picture::svg(&Subject::recorded(player.emulator().screen()), Look::default()).expect("a picture")
 }
 
 /// What has been written so far.
@@ -89,7 +89,7 @@ async fn a_recording_plays_as_the_session_was() {
     let shows = |at: Duration| {
         let mut player = Player::new(&recording, EngineKind::Alacritty, None);
         player.play_until(at);
-        picture::svg(&Subject::screen(player.emulator().screen()), Look::default()).expect("a picture")
+        picture::svg(&Subject::recorded(player.emulator().screen()), Look::default()).expect("a picture")
     };
     let full_screen = full_screen["image"]["text"].as_str().expect("an SVG");
     assert!(recording.events.iter().any(|event| shows(event.at) == full_screen), "the full screen was never shown");

@@ -19,6 +19,7 @@ use kpty::terminal::local::{Integration, NewSession, Session, input};
 use kpty::terminal::talk::{OnTimeout, TalkRequest, TalkResult};
 use kpty::terminal::wait::{Ending, WaitRequest};
 use kpty_emulator::{Mode, Request, Size};
+use kpty_guard::Masked;
 use kpty_guard::is_complete;
 use serde_json::Value;
 
@@ -89,7 +90,7 @@ fn judge(step: &Value, result: &Result<TalkResult, Error>, took: Duration) -> Re
         let partial = match error {
             Error::Timeout(timed_out) => timed_out.partial_output.clone(),
             Error::Exited(exited) => exited.partial_output.clone().unwrap_or_default(),
-            _ => String::new(),
+            _ => Masked::default(),
         };
         let has_partial = text("partial").is_none_or(|wanted| partial.contains(wanted));
         return match error.code().as_str() == code && has_partial {
@@ -190,7 +191,7 @@ impl<T: Terminal> Stage for T {
 
     async fn screen(&self) -> Result<String, String> {
         let view = self.view(&Request::new(Mode::Viewport)).await;
-        view.map(|view| view.answer.text).map_err(|error| error.to_string())
+        view.map(|view| view.answer.text.into_string()).map_err(|error| error.to_string())
     }
 }
 

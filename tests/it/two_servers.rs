@@ -11,6 +11,7 @@ use kpty::ids::{CommandId, SessionId};
 use kpty::model::ExitInfo;
 use kpty::terminal::talk::{TalkRequest, TalkResult};
 use kpty::terminal::{Evidence, Output};
+use kpty_guard::{Masked, Redactor};
 use serde_json::{Value, json};
 
 use crate::server::Server;
@@ -97,30 +98,32 @@ impl Stage for Elsewhere {
         });
         let (reply, is_error) = self.call("talk", arguments).await;
         let (details, session) = (&reply["details"], SessionId::named(&self.id));
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let masked = |text: &str| Redactor::off().mask_str(text);
+        let text = |value: &Value| masked(value.as_str().unwrap_or_default());
         let number = |value: &Value| value.as_str().and_then(|id| id.parse().ok()).unwrap_or(CommandId(0));
         match reply["error_code"].as_str().filter(|_| is_error) {
             Some("PTY_TIMEOUT") => Err(Error::Timeout(Box::new(TimedOut {
                 session,
                 command: number(&details["command_id"]),
-                line: command,
+                line: masked(&command),
                 waited: timeout,
                 partial_output: text(&details["partial_output"]),
                 screen: text(&details["screen"]),
-                foreground: details["foreground"].as_str().map(str::to_owned),
+                foreground: details["foreground"].as_str().map(masked),
                 alternate_screen: details["alternate_screen"] == true,
                 interrupted: details["interrupted"] == true,
             }))),
             Some("PTY_PROCESS_EXITED") => {
-                let partial_output = details["partial_output"].as_str().map(str::to_owned);
+                let partial_output = details["partial_output"].as_str().map(masked);
                 Err(Error::Exited(Box::new(Exited { session, exit: ExitInfo::Unknown, command: None, partial_output })))
             }
             Some("PTY_BUSY") => {
-                let (reason, foreground) = (text(&reply["message"]), None);
+                let message = reply["message"].as_str().unwrap_or_default();
+                let (reason, foreground) = (masked(message.trim_end_matches(". Not a byte was typed")), None);
                 Err(Error::Busy(Box::new(Busy { session, reason, foreground, command: None, age: None })))
             }
             Some("PTY_INCOMPLETE_COMMAND") => {
-                let (command, partial_output) = (number(&details["command_id"]), String::new());
+                let (command, partial_output) = (number(&details["command_id"]), Masked::default());
                 Err(Error::Incomplete(Box::new(Incomplete { session, command, partial_output })))
             }
             Some(code) => Err(Error::Server(format!("{code}: {reply}"))),
@@ -132,7 +135,7 @@ impl Stage for Elsewhere {
                 cwd: reply["cwd"].as_str().map(Into::into),
                 logical_cwd: reply["logical_cwd"].as_str().map(Into::into),
                 completed_by: Evidence::Integration,
-                sentinel: text(&reply["sentinel"]),
+                sentinel: text(&reply["sentinel"]).into_string(),
                 raw_output: text(&reply["raw_output"]),
             }),
         }

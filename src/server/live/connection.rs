@@ -410,19 +410,22 @@ impl LiveClient {
         };
         let screen = session.masked_screen();
         // While the alternate screen is active, the whole main screen is history.
-        let is_behind = screen.screen.buffer == kpty_emulator::Buffer::Alternate;
-        let top = if is_behind { u64::MAX } else { screen.lines.first().copied().unwrap_or(0) };
-        let from = from.max(screen.oldest_line);
+        let is_behind = screen.buffer() == kpty_emulator::Buffer::Alternate;
+        let top = if is_behind { u64::MAX } else { screen.lines().first().copied().unwrap_or(0) };
+        let from = from.max(screen.oldest_line());
         let until = until.min(top.saturating_add(1)).min(from.saturating_add(MAX_HISTORY_LINES));
         let mut rows = session.masked_rows(from..until.max(from), Which::Main);
         if until > top {
             // The line at the upper edge may be partly visible: only its rows above the screen count.
-            let visible = screen.lines.iter().filter(|line| **line == top).count();
+            let visible = screen.lines().iter().filter(|line| **line == top).count();
             rows.truncate(rows.len().saturating_sub(visible));
         }
         rows.truncate(MAX_HISTORY_ROWS);
         let rows: Vec<_> = rows.iter().map(|(line, row)| json!([line, row.wrapped, wire::runs(row)])).collect();
-        self.answer(n, json!({ "ok": true, "oldest": screen.oldest_line, "from": from, "until": until, "rows": rows }));
+        self.answer(
+            n,
+            json!({ "ok": true, "oldest": screen.oldest_line(), "from": from, "until": until, "rows": rows }),
+        );
     }
 }
 

@@ -3,11 +3,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use kpty_guard::Masked;
+use serde_json::{Value, json};
 
 use super::view::{DesktopScreen, Scale};
 use super::wire::WireCursor;
-use crate::tools::Tools;
+use crate::tools::{Reply, Tools};
 
 /// Polling interval of a desktop.
 fn pause(scale: Scale) -> Duration {
@@ -31,7 +32,7 @@ pub(super) async fn follow(
     let Value::Object(arguments) = arguments else { return };
     loop {
         let reply = tools.look(&arguments).await;
-        let read = if reply.is_error { no_screen(&reply.body) } else { screen_of(&reply.body) };
+        let read = if reply.is_error { no_screen(&reply) } else { screen_of(&reply) };
         let is_new = {
             let mut screen = screen.lock().unwrap_or_else(PoisonError::into_inner);
             let is_new = *screen != read;
@@ -45,10 +46,10 @@ pub(super) async fn follow(
     }
 }
 
-fn screen_of(body: &Map<String, Value>) -> DesktopScreen {
+fn screen_of(reply: &Reply) -> DesktopScreen {
+    let body = &reply.body;
     let number = |name: &str| body.get(name).and_then(Value::as_u64).and_then(|number| u16::try_from(number).ok());
-    let lines = body.get("lines").and_then(Value::as_array);
-    let lines: Vec<String> = lines.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+    let lines = reply.texts("lines");
     let widest = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0);
     let cell = |name: &str| body.get("cursor")?.get(name)?.as_u64().and_then(|number| u16::try_from(number).ok());
     let cursor = WireCursor {
@@ -66,7 +67,7 @@ fn screen_of(body: &Map<String, Value>) -> DesktopScreen {
     }
 }
 
-fn no_screen(body: &Map<String, Value>) -> DesktopScreen {
-    let why = body.get("message").and_then(Value::as_str).unwrap_or("its screen cannot be read");
-    DesktopScreen { cols: 80, rows: 24, problem: Some(why.to_owned()), ..DesktopScreen::default() }
+fn no_screen(reply: &Reply) -> DesktopScreen {
+    let why = reply.text("message").unwrap_or_else(|| Masked::literal("its screen cannot be read"));
+    DesktopScreen { cols: 80, rows: 24, problem: Some(why), ..DesktopScreen::default() }
 }

@@ -6,9 +6,12 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::wire::{self, Exit, Frame, Run, WireCursor};
+use kpty_guard::Masked;
+
+use super::wire::{self, Exit, Frame, Run, ShownFrame, ShownRun, WireCursor};
+use crate::masked::MaskedScreen;
 use crate::model::ExitInfo;
-use crate::terminal::local::{MaskedScreen, Session};
+use crate::terminal::local::Session;
 
 /// Size at which a client shows a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,9 +34,9 @@ pub(super) enum Origin {
 pub(super) struct DesktopScreen {
     pub(super) cols: u16,
     pub(super) rows: u16,
-    pub(super) lines: Vec<String>,
+    pub(super) lines: Vec<Masked>,
     pub(super) cursor: WireCursor,
-    pub(super) problem: Option<String>,
+    pub(super) problem: Option<Masked>,
 }
 
 /// What was sent of a screen.
@@ -46,7 +49,7 @@ pub(super) struct Sent {
 
 impl Origin {
     /// Returns the frame that updates the client to the current screen; `None` if it is up to date.
-    pub(super) fn frame(&self, id: &str, scale: Scale, sent: &mut Sent) -> Option<Frame> {
+    pub(super) fn frame(&self, id: &str, scale: Scale, sent: &mut Sent) -> Option<ShownFrame> {
         let (mut frame, rows) = match self {
             Self::Local(session) => {
                 let exit = session.exit();
@@ -83,8 +86,8 @@ fn hash(value: &impl std::hash::Hash) -> u64 {
     hasher.finish()
 }
 
-fn local(id: &str, masked: &MaskedScreen, exit: Option<ExitInfo>, scale: Scale) -> (Frame, Vec<Vec<Run>>) {
-    let screen = &masked.screen;
+fn local(id: &str, screen: &MaskedScreen, exit: Option<ExitInfo>, scale: Scale) -> (ShownFrame, Vec<Vec<ShownRun>>) {
+    let (size, cursor) = (screen.size(), screen.cursor());
     let exit = exit.map(|exit| match exit {
         ExitInfo::Code(code) => Exit { code: Some(code), signal: None },
         ExitInfo::Signal(signal) => Exit { code: None, signal: Some(signal) },
@@ -92,29 +95,29 @@ fn local(id: &str, masked: &MaskedScreen, exit: Option<ExitInfo>, scale: Scale) 
     });
     let frame = Frame {
         id: id.to_owned(),
-        cols: screen.size.cols(),
-        rows: screen.size.rows(),
+        cols: size.cols(),
+        rows: size.rows(),
         full: false,
-        cursor: screen.cursor.into(),
-        alt: screen.buffer == kpty_emulator::Buffer::Alternate,
-        title: screen.title.clone().filter(|_| scale == Scale::Large),
-        lines: if scale == Scale::Large { masked.lines.clone() } else { Vec::new() },
-        oldest: if scale == Scale::Large { masked.oldest_line } else { 0 },
-        mouse: wire::mouse(&screen.modes),
-        paste: screen.modes.bracketed_paste,
+        cursor: cursor.into(),
+        alt: screen.buffer() == kpty_emulator::Buffer::Alternate,
+        title: screen.title().cloned().filter(|_| scale == Scale::Large),
+        lines: if scale == Scale::Large { screen.lines().to_vec() } else { Vec::new() },
+        oldest: if scale == Scale::Large { screen.oldest_line() } else { 0 },
+        mouse: wire::mouse(&screen.modes()),
+        paste: screen.modes().bracketed_paste,
         changed: Vec::new(),
         exit,
         problem: None,
     };
-    (frame, screen.rows.iter().map(wire::runs).collect())
+    (frame, screen.rows().map(wire::runs).collect())
 }
 
-fn desktop(id: &str, screen: &DesktopScreen) -> (Frame, Vec<Vec<Run>>) {
-    let plain = |line: &String| match line.is_empty() {
+fn desktop(id: &str, screen: &DesktopScreen) -> (ShownFrame, Vec<Vec<ShownRun>>) {
+    let plain = |line: &Masked| match line.is_empty() {
         true => Vec::new(),
         false => vec![Run(line.clone(), wire::DEFAULT_COLOR, wire::DEFAULT_COLOR, 0)],
     };
-    let mut rows: Vec<Vec<Run>> = screen.lines.iter().map(plain).collect();
+    let mut rows: Vec<Vec<ShownRun>> = screen.lines.iter().map(plain).collect();
     rows.resize(usize::from(screen.rows), Vec::new());
     let frame = Frame {
         id: id.to_owned(),

@@ -3,9 +3,14 @@
 //! Only the page and `kpty attach` use it; the format is not a stable interface. A screen is sent completely first,
 //! then as changed rows. A row is a list of runs: text, colour, background, attributes.
 
-use kpty_emulator::{Attributes, Cell, Color, Cursor, CursorShape, Modes, Mouse, Row, Width};
+use std::ops::Range;
+
+use kpty_emulator::{Attributes, Cell, Color, Cursor, CursorShape, Modes, Mouse, Width};
+use kpty_guard::Masked;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use crate::masked::MaskedRow;
 
 /// Attribute bit of a run with one character of two columns; the lower bits are [`Attributes`].
 pub(crate) const WIDE: u16 = 1 << 15;
@@ -35,18 +40,25 @@ pub(crate) enum Request {
     Traffic,
 }
 
+/// A frame as the server makes it; a client reads texts.
+pub(crate) type ShownFrame = Frame<Masked>;
+/// A run as the server makes it.
+pub(crate) type ShownRun = Run<Masked>;
+
 /// Screens or their changes.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Frames {
+#[serde(bound(deserialize = "T: Deserialize<'de>"))]
+pub(crate) struct Frames<T = String> {
     pub(crate) t: String,
     /// Sequence number to acknowledge.
     pub(crate) s: u64,
-    pub(crate) frames: Vec<Frame>,
+    pub(crate) frames: Vec<Frame<T>>,
 }
 
 /// One screen or its changes.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Frame {
+#[serde(bound(deserialize = "T: Deserialize<'de>"))]
+pub(crate) struct Frame<T = String> {
     pub(crate) id: String,
     pub(crate) cols: u16,
     pub(crate) rows: u16,
@@ -55,7 +67,7 @@ pub(crate) struct Frame {
     pub(crate) cursor: WireCursor,
     /// The alternate screen is active.
     pub(crate) alt: bool,
-    pub(crate) title: Option<String>,
+    pub(crate) title: Option<T>,
     /// Line number of each row, only for the large screen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) lines: Vec<u64>,
@@ -66,13 +78,13 @@ pub(crate) struct Frame {
     /// Bracketed paste is enabled.
     pub(crate) paste: bool,
     /// Changed rows with their runs.
-    pub(crate) changed: Vec<(u16, Vec<Run>)>,
+    pub(crate) changed: Vec<(u16, Vec<Run<T>>)>,
     /// How the program ended, if it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) exit: Option<Exit>,
     /// Why there is no screen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) problem: Option<String>,
+    pub(crate) problem: Option<T>,
 }
 
 /// How a program ended.
@@ -95,7 +107,7 @@ pub(crate) struct WireCursor {
 
 /// Text with uniform style: text, colour, background, attributes and [`WIDE`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) struct Run(pub(crate) String, pub(crate) i64, pub(crate) i64, pub(crate) u16);
+pub(crate) struct Run<T = String>(pub(crate) T, pub(crate) i64, pub(crate) i64, pub(crate) u16);
 
 impl From<Cursor> for WireCursor {
     fn from(cursor: Cursor) -> Self {
@@ -127,16 +139,17 @@ fn color(color: Color) -> i64 {
 }
 
 /// Encodes the runs of a row, without trailing invisible blanks.
-pub(crate) fn runs(row: &Row) -> Vec<Run> {
+pub(crate) fn runs(row: MaskedRow<'_>) -> Vec<ShownRun> {
     let is_nothing = |cell: &Cell| {
         let shows = Attributes::INVERSE | Attributes::UNDERLINE | Attributes::STRIKEOUT;
         let bits = cell.style.attributes.bits() & shows.bits();
         cell.c == ' ' && cell.marks.is_empty() && cell.style.bg == Color::Default && bits == 0
     };
     let length = row.cells.iter().rposition(|cell| !is_nothing(cell)).map_or(0, |last| last + 1);
-    let mut runs: Vec<Run> = Vec::new();
+    // Where the cells of each run are.
+    let mut runs: Vec<Run<Range<usize>>> = Vec::new();
     let mut last_is_open = false;
-    for cell in row.cells[..length].iter() {
+    for (col, cell) in row.cells[..length].iter().enumerate() {
         let (fg, bg, bits) = (color(cell.style.fg), color(cell.style.bg), cell.style.attributes.bits());
         match cell.width {
             // The second half of a wide character; the gap before one that did not fit counts as a column, too.
@@ -145,28 +158,27 @@ pub(crate) fn runs(row: &Row) -> Vec<Run> {
                 continue;
             }
             Width::Double => {
-                let mut text = String::from(cell.c);
-                text.extend(&cell.marks);
-                runs.push(Run(text, fg, bg, bits | WIDE));
+                runs.push(Run(col..col + 1, fg, bg, bits | WIDE));
                 last_is_open = false;
                 continue;
             }
             _ => {}
         }
         match runs.last_mut() {
-            Some(run) if last_is_open && (run.1, run.2, run.3) == (fg, bg, bits) => {
-                run.0.push(cell.c);
-                run.0.extend(&cell.marks);
-            }
-            _ => {
-                let mut text = String::from(cell.c);
-                text.extend(&cell.marks);
-                runs.push(Run(text, fg, bg, bits));
-            }
+            Some(run) if last_is_open && (run.1, run.2, run.3) == (fg, bg, bits) => run.0.end = col + 1,
+            _ => runs.push(Run(col..col + 1, fg, bg, bits)),
         }
         last_is_open = true;
     }
-    runs
+    runs.into_iter().map(|Run(cells, fg, bg, bits)| Run(row.text(cells), fg, bg, bits)).collect()
+}
+
+/// The runs of each row of a screen, as a client reads them.
+#[cfg(test)]
+pub(crate) fn read_runs(emulator: &mut kpty_emulator::Emulator) -> Vec<Vec<Run>> {
+    let screen = crate::masked::screen(emulator, &kpty_guard::Redactor::off(), 0);
+    let read = |Run(text, fg, bg, bits): ShownRun| Run(text.into_string(), fg, bg, bits);
+    screen.rows().map(|row| runs(row).into_iter().map(read).collect()).collect()
 }
 
 #[cfg(test)]
@@ -179,7 +191,7 @@ mod tests {
         let settings = Settings { size: Size::new(10, 2).expect("a size"), ..Settings::default() };
         let mut emulator = Emulator::new(settings);
         let _ = emulator.feed(std::time::Duration::ZERO, output.as_bytes());
-        runs(&emulator.screen().rows[0])
+        read_runs(&mut emulator).remove(0)
     }
 
     fn run(text: &str, fg: i64, bg: i64, bits: u16) -> Run {

@@ -236,7 +236,7 @@ impl Commands {
                 return Some(Output { truncated: true, ..Output::default() });
             }
         };
-        let mut output = cut(&redactor.redact(&printed.lines.join("\n")), max_chars);
+        let mut output = cut(redactor.mask(printed.lines.join("\n")), max_chars);
         (output.evicted_lines, output.missing_before) = (printed.evicted, printed.evicted);
         output.truncated |= printed.evicted > 0 || printed.is_doubtful;
         output.omitted_lines += printed.evicted as usize;

@@ -40,7 +40,7 @@ use crate::terminal::wait::{WaitOutcome, WaitRequest};
 use crate::terminal::{Attention, Command, InputTurn, Output, Rendered, Terminal, View, line_readings};
 use client::Client;
 use commands::Commands;
-use kpty_guard::Redactor;
+use kpty_guard::{Masked, Redactor};
 use leaders::LeaderCache;
 use text::Text;
 
@@ -243,12 +243,12 @@ impl Terminal for Desktop {
         Ok(View { answer, top_line: state.text.top_line(), cursor_line, cursor: None })
     }
 
-    async fn read_raw(&self, max_bytes: usize, timeout: Duration) -> Result<String> {
+    async fn read_raw(&self, max_bytes: usize, timeout: Duration) -> Result<Masked> {
         let Shared { client, url, id, redactor, .. } = &*self.shared;
         let output = deadline::within(Instant::now() + timeout, client.read(url, id, timeout)).await?;
-        let masked = redactor.redact(&output);
-        let from = masked.ceil_char_boundary(masked.len().saturating_sub(max_bytes));
-        Ok(masked[from..].to_owned())
+        let mut masked = redactor.mask(output);
+        masked.keep_tail_bytes(max_bytes);
+        Ok(masked)
     }
 
     async fn first_output(&self, _timeout: Duration) {}

@@ -236,12 +236,12 @@ impl Desktop {
         Error::Timeout(Box::new(TimedOut {
             session: self.id().clone(),
             command: id,
-            line: request.command.clone(),
+            line: self.shared.redactor.mask_str(&request.command),
             waited: request.timeout,
             partial_output,
-            screen: screen.text.trim_end().to_owned(),
             foreground: None,
             alternate_screen: screen.buffer == Buffer::Alternate,
+            screen: screen.text.trim_end(),
             interrupted,
         }))
     }
@@ -254,6 +254,8 @@ impl Desktop {
         if let (Some((id, line)), Some(age)) = (&command, age) {
             reason = format!("{reason}: {id} `{line}` has been running for {} ms", age.as_millis());
         }
+        let redactor = &self.shared.redactor;
+        let (reason, command) = (redactor.mask(reason), command.map(|(id, line)| (id, redactor.mask(line))));
         Error::Busy(Box::new(Busy { session: self.id().clone(), reason, foreground: None, command, age }))
     }
 }

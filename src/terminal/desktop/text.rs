@@ -2,17 +2,17 @@
 //!
 //! Looks come in, answers go out. Nothing here asks the bridge.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashSet};
 use std::num::NonZeroU64;
 
 use kpty_emulator::{
-    Answer, Buffer, Delta, Limits, Loss, MainSeen, Marker, MarkerId, Markers, Mode, Request, Sheet, Size, Which,
+    Buffer, Delta, Limits, Loss, MainSeen, Marker, MarkerId, Markers, Mode, Request, Sheet, Size, Which,
 };
 
 use super::transcript::{Place, Tail, Transcript, hash};
 use super::wire::Look;
-use kpty_guard::Redactor;
+use crate::masked::{self, Page};
+use kpty_guard::{Masked, Redactor};
 
 /// Lines before a read that its masks are made with; the longest private keys have about a hundred.
 pub(super) const KEY_LINES: u64 = 130;
@@ -112,7 +112,7 @@ impl Text {
     }
 
     /// Answers a read from what is known.
-    pub(super) fn read(&mut self, request: &Request, redactor: &Redactor) -> Answer {
+    pub(super) fn read(&mut self, request: &Request, redactor: &Redactor) -> Page {
         let is_main = self.alternate.is_none() || request.which == Which::Main;
         if self.losses != self.main.losses() {
             self.losses = self.main.losses();
@@ -132,7 +132,7 @@ impl Text {
             false => (self.alternate_end(), 0, 0),
         };
         let sheet = Sheet {
-            lines: self.masked(lines, is_main, redactor),
+            lines: Vec::new(),
             next_line,
             oldest_line,
             cursor_line,
@@ -140,13 +140,13 @@ impl Text {
             size: self.size(),
             delta,
         };
-        sheet.into_answer(request)
+        masked::of_sheet(sheet, self.masked(lines, is_main, redactor), request)
     }
 
     /// The lines without secrets. What stands before and between them is looked at too: a private key goes over many
     /// lines, and only its frame says what it is.
-    fn masked(&self, wanted: Vec<(u64, String)>, is_main: bool, redactor: &Redactor) -> Vec<(u64, String)> {
-        let (Some((first, _)), Some((last, _))) = (wanted.first(), wanted.last()) else { return wanted };
+    fn masked(&self, wanted: Vec<(u64, String)>, is_main: bool, redactor: &Redactor) -> Vec<(u64, Masked)> {
+        let (Some((first, _)), Some((last, _))) = (wanted.first(), wanted.last()) else { return Vec::new() };
         let (lead, last) = (first.saturating_sub(KEY_LINES), *last);
         let around: Vec<(u64, &str)> = match &self.alternate {
             Some(look) if !is_main => (0..)
@@ -156,20 +156,18 @@ impl Text {
                 .collect(),
             _ => self.main.range(lead, last + 1).collect(),
         };
-        let known: HashMap<u64, &str> = wanted.iter().map(|(number, line)| (*number, line.as_str())).collect();
+        let numbers: HashSet<u64> = wanted.iter().map(|(number, _)| *number).collect();
         let mut all: BTreeMap<u64, &str> = around.into_iter().collect();
-        all.extend(known);
+        all.extend(wanted.iter().map(|(number, line)| (*number, line.as_str())));
         let joined = all.values().copied().collect::<Vec<_>>().join("\n");
-        let Cow::Owned(masked) = redactor.redact(&joined) else { return wanted };
-        let masked: Vec<String> = match masked.split('\n').count() == all.len() {
-            true => masked.split('\n').map(str::to_owned).collect(),
-            false => {
-                let mut lines = redactor.lines();
-                all.values().map(|line| lines.redact(line).unwrap_or_else(|| (*line).to_owned())).collect()
-            }
-        };
-        let mut masked: HashMap<u64, String> = all.into_keys().zip(masked).collect();
-        wanted.into_iter().map(|(number, line)| (number, masked.remove(&number).unwrap_or(line))).collect()
+        let joined = redactor.mask(joined);
+        if joined.split('\n').count() == all.len() {
+            let lines = all.keys().zip(joined.as_masked().split_lines()).filter(|(number, _)| numbers.contains(number));
+            return lines.map(|(number, line)| (*number, line.to_masked())).collect();
+        }
+        let mut lines = redactor.lines();
+        let masked = all.iter().map(|(number, line)| (*number, lines.mask(line)));
+        masked.filter(|(number, _)| numbers.contains(number)).collect()
     }
 
     /// The oldest known line may be one of a private key whose frame was never seen.

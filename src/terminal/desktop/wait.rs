@@ -3,12 +3,13 @@
 
 use std::time::{Duration, Instant};
 
-use kpty_emulator::{Answer, Request};
+use kpty_emulator::Request;
 
 use super::Desktop;
 use super::talk::Pace;
 use crate::error::Result;
 use crate::ids::CommandId;
+use crate::masked::Page;
 use crate::model::ExitInfo;
 use crate::terminal::Readable;
 use crate::terminal::attention::{Attention, Facts, Shell, Shown};
@@ -19,7 +20,7 @@ use crate::terminal::wait::{Ending, WaitOutcome, WaitRequest, Watched, asked, en
 const FAILED_LOOKS: u32 = 3;
 
 impl Readable for Desktop {
-    fn read(&self, request: &Request) -> Answer {
+    fn read(&self, request: &Request) -> Page {
         self.lock().text.read(request, &self.shared.redactor)
     }
 

@@ -20,7 +20,6 @@ pub mod integration;
 pub mod keys;
 mod kill;
 mod marks;
-mod masked;
 mod memory;
 mod outbox;
 mod output;
@@ -46,11 +45,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use kpty_emulator::{Answer, Modes, Request, Size};
+use kpty_emulator::{Modes, Request, Size};
 use tokio::sync::{Notify, watch};
 
 pub use kill::{KillReport, kill_all, kill_now};
-pub use masked::MaskedScreen;
 pub use memory::{Budget, keep_little_unused_memory, new_session_bytes, release_soon};
 pub use record::WholeOutput;
 pub use spawn::{Integration, NewSession, knowing_environment};
@@ -58,10 +56,11 @@ pub use view::Moment;
 
 use crate::error::{Error, Exited, Result};
 use crate::ids::{CommandId, SessionId};
+use crate::masked::Page;
 use crate::model::{ExitInfo, Owner};
 use crate::terminal::local::pty::{Control, Foreground, Incarnation};
 use crate::terminal::{Command, InputTurn, Output};
-use kpty_guard::Redactor;
+use kpty_guard::{Masked, Redactor};
 use outbox::Outbox;
 use state::TerminalState;
 use write::Writer;
@@ -212,7 +211,7 @@ impl Session {
     }
 
     /// The error for a session whose program has ended.
-    fn exited(&self, exit: ExitInfo, command: Option<(CommandId, String)>) -> Error {
+    fn exited(&self, exit: ExitInfo, command: Option<(CommandId, Masked)>) -> Error {
         let (command, partial_output) = command.unzip();
         Error::Exited(Box::new(Exited { session: self.id().clone(), exit, command, partial_output }))
     }
@@ -231,12 +230,12 @@ impl Session {
     }
 
     /// Reads rendered text, secrets masked before anything is cut.
-    pub fn read(&self, request: &Request) -> Answer {
+    pub fn read(&self, request: &Request) -> Page {
         self.shared.lock().read_masked(request)
     }
 
     /// The newest raw output, secrets masked; waits while there is none at all.
-    pub async fn read_raw(&self, max_bytes: usize, timeout: Duration) -> String {
+    pub async fn read_raw(&self, max_bytes: usize, timeout: Duration) -> Masked {
         let mut progress = self.shared.progress.subscribe();
         let some = async {
             loop {

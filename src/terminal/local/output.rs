@@ -51,20 +51,19 @@ pub(super) fn extract(
     } else {
         between(emulator, start.place, end.place, Some(line))
     };
-    let kept = text.lines.join("\n");
-    let kept = redactor.redact(&kept);
+    let kept = redactor.mask(text.lines.join("\n"));
     let evicted =
         emulator.evicted().filter(|evicted| *notes_evicted && text.evicted > 0 && evicted.until > start.place.line);
     let mut output = match evicted {
         Some(evicted) => {
             let head = beginning(evicted, start.place);
-            let head = redactor.redact(&head);
+            let head = redactor.mask(head);
             let gap = Gap { chars: evicted.omitted_chars, newlines: evicted.omitted_newlines };
             let evicted_lines = evicted.until - evicted.first.max(start.place.line);
             Output { evicted_lines, ..cut_around(&head, gap, &kept, max_chars) }
         }
         None => {
-            let output = cut(&kept, max_chars);
+            let output = cut(kept, max_chars);
             let omitted_lines = output.omitted_lines + text.evicted as usize;
             let truncated = output.truncated || text.evicted > 0;
             Output { evicted_lines: text.evicted, missing_before: text.evicted, truncated, omitted_lines, ..output }
@@ -281,7 +280,7 @@ mod tests {
                 let edge = Edge { point: end, line: String::new(), at: std::time::Instant::now() };
                 let stretch = Stretch { start, end: &edge, is_over_text: false, notes_evicted: true };
                 let output = extract(&mut emulator, &Ring::new(1), &stretch, max_chars, &Redactor::new([]));
-                let expected = cut(&whole, max_chars);
+                let expected = cut(Redactor::off().mask_str(&whole), max_chars);
                 assert!(output.evicted_lines > 0);
                 assert_eq!(
                     (output.omitted_chars, output.omitted_lines),

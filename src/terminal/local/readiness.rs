@@ -17,6 +17,7 @@ use super::state::{Reader, TerminalState, TypedText};
 use super::{Session, Writer};
 use crate::error::{Busy, Error, Result};
 use crate::ids::CommandId;
+use crate::terminal::Command;
 use crate::terminal::commands::{TypedTo, Way};
 use crate::terminal::executable_name;
 use crate::terminal::local::pty::{self, Foreground, Program, Waiting};
@@ -433,16 +434,20 @@ impl Session {
     pub(super) fn busy(&self, reason: &str, foreground: Option<Foreground>) -> Error {
         let terminal = self.shared.lock();
         let running = terminal.commands.open().next_back();
-        let (command, age) = running.map(|command| ((command.id, command.line.clone()), command.age())).unzip();
-        let mut reason = reason.to_owned();
-        if let (Some((id, line)), Some(age)) = (&command, age) {
-            reason = format!("{reason}: {id} `{line}` has been running for {} ms", age.as_millis());
-        }
+        let age = running.map(Command::age);
+        let reason = match running {
+            Some(Command { id, line, .. }) => {
+                let ms = age.unwrap_or_default().as_millis();
+                format!("{reason}: {id} `{line}` has been running for {ms} ms")
+            }
+            None => reason.to_owned(),
+        };
+        let redactor = &terminal.redactor;
         Error::Busy(Box::new(Busy {
             session: self.id().clone(),
-            reason,
-            foreground: foreground.and_then(|foreground| foreground.program).map(|program| program.name),
-            command,
+            reason: redactor.mask(reason),
+            foreground: foreground.and_then(|foreground| foreground.program).map(|program| redactor.mask(program.name)),
+            command: running.map(|command| (command.id, redactor.mask_str(&command.line))),
             age,
         }))
     }

@@ -103,8 +103,11 @@ impl Session {
             tap.resize(now);
         }
         if !terminal.ring.is_empty() {
-            let screen = if is_masked { terminal.masked_screen().screen } else { terminal.emulator.screen() };
-            tap.output(&paint(&screen));
+            let painted = match is_masked {
+                true => paint(terminal.masked_screen().cells()),
+                false => paint(&terminal.emulator.screen()),
+            };
+            tap.output(&painted);
         }
         terminal.tapped = Some(Tapped::new(tap));
         if terminal.exit.is_some() {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use kpty_emulator::{Answer, Buffer, Emulator, Limits, LineFilter, Mode, Place, Request, Settings, Size};
+use kpty_emulator::{Buffer, Emulator, Limits, Mode, Place, Request, Settings, Size, Which};
 
 use super::dialect::Dialect;
 use super::dropped::StatusQuestion;
@@ -19,11 +19,12 @@ use super::proposal::Check;
 use super::record::Tapped;
 use super::ring::Ring;
 use crate::ids::CommandId;
+use crate::masked::{self, MaskedRows, MaskedScreen, Page};
 use crate::model::ExitInfo;
 use crate::terminal::Output;
 use crate::terminal::commands::{Command, CommandLog, Edge, Evidence, Point};
 use crate::terminal::local::pty::Waiting;
-use kpty_guard::{KeyWatch, PageRedactor, Redactor};
+use kpty_guard::{KeyWatch, Masked, Redactor};
 
 /// Lines of private keys that are remembered at most.
 const MOST_KEY_LINES: usize = 1_024;
@@ -125,19 +126,6 @@ pub(super) struct TerminalState {
     key_lines: VecDeque<String>,
     scanner: Scanner,
     epoch: Instant,
-}
-
-/// Masks what is read.
-struct Mask(PageRedactor);
-
-impl LineFilter for Mask {
-    fn begin(&mut self, page: &str) {
-        self.0.begin(page);
-    }
-
-    fn filter(&mut self, line: &str) -> Option<String> {
-        self.0.redact(line)
-    }
 }
 
 impl TerminalState {
@@ -272,10 +260,21 @@ impl TerminalState {
     }
 
     /// Reads rendered text, secrets masked before anything is cut.
-    pub(super) fn read_masked(&mut self, request: &Request) -> Answer {
-        let mut mask = Mask(self.redactor.page());
+    pub(super) fn read_masked(&mut self, request: &Request) -> Page {
         let request = Request { filter_lead: request.filter_lead.max(self.filter_lead()), ..*request };
-        self.emulator.read(&request, Some(&mut mask))
+        masked::read(&mut self.emulator, &request, &self.redactor)
+    }
+
+    /// The visible cells, secrets masked.
+    pub(super) fn masked_screen(&mut self) -> MaskedScreen {
+        let lead = self.filter_lead();
+        masked::screen(&mut self.emulator, &self.redactor, lead)
+    }
+
+    /// The cells of whole lines, secrets masked.
+    pub(super) fn masked_rows(&mut self, lines: std::ops::Range<u64>, which: Which) -> MaskedRows {
+        let lead = self.filter_lead();
+        masked::rows(&mut self.emulator, &self.redactor, lead, lines, which)
     }
 
     /// Lines before what is shown that say what it is.
@@ -284,12 +283,12 @@ impl TerminalState {
     }
 
     /// Raw output between two offsets as text, secrets masked; those that begin before it too.
-    pub(super) fn masked_raw(&self, from: u64, until: u64, clean: fn(&[u8]) -> Vec<u8>) -> String {
+    pub(super) fn masked_raw(&self, from: u64, until: u64, clean: fn(&[u8]) -> Vec<u8>) -> Masked {
         let (lead, bytes) = self.ring.slice_with_lead(from, until, self.filter_lead() as usize);
         let mut all = clean(&lead);
         let start = all.len();
         all.extend(clean(&bytes));
-        self.redactor.redact_window(&all, start)
+        self.redactor.mask_window(&all, start)
     }
 
     /// The text of the cursor's line, up to the cursor.
@@ -367,8 +366,8 @@ impl TerminalState {
     }
 
     /// The raw bytes of a command, as text.
-    pub(super) fn raw_output_of(&self, id: CommandId) -> String {
-        let Some(Command { start: Some(start), end, .. }) = self.commands.get(id) else { return String::new() };
+    pub(super) fn raw_output_of(&self, id: CommandId) -> Masked {
+        let Some(Command { start: Some(start), end, .. }) = self.commands.get(id) else { return Masked::default() };
         let until = end.as_ref().map_or(self.ring.end(), |end| end.edge.point.offset);
         self.masked_raw(start.offset, until, without_marks)
     }

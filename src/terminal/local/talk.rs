@@ -399,9 +399,7 @@ impl Session {
         }
         let mut raw_output = terminal.raw_output_of(id);
         if !all_raw {
-            let chars = raw_output.chars().count();
-            let from = raw_output.char_indices().nth(chars.saturating_sub(RAW_TAIL)).map_or(0, |(at, _)| at);
-            raw_output.drain(..from);
+            raw_output.keep_tail(RAW_TAIL);
         }
         Ok(TalkResult {
             command: id,
@@ -490,8 +488,8 @@ impl Session {
             };
             let _ = tokio::time::timeout_at(until.into(), ended).await;
         }
-        let foreground = self.foreground().and_then(|foreground| foreground.program).map(|program| program.name);
-        let screen = self.read(&Request::new(Mode::Viewport)).text.trim_end().to_owned();
+        let foreground = self.foreground().and_then(|foreground| foreground.program);
+        let screen = self.read(&Request::new(Mode::Viewport)).text.trim_end();
         let mut terminal = self.shared.lock();
         // It may be a shell.
         terminal.dialect = None;
@@ -503,11 +501,11 @@ impl Session {
         Error::Timeout(Box::new(TimedOut {
             session: self.id().clone(),
             command: id,
-            line: request.command.clone(),
+            line: terminal.redactor.mask_str(&request.command),
             waited: request.timeout,
             partial_output,
             screen,
-            foreground,
+            foreground: foreground.map(|program| terminal.redactor.mask(program.name)),
             alternate_screen: terminal.emulator.buffer() == Buffer::Alternate,
             interrupted,
         }))

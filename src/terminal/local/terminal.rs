@@ -4,17 +4,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use kpty_emulator::{Answer, Modes, Request, Screen, Size};
+use kpty_emulator::{Modes, Request, Screen, Size};
 
 use super::Session;
 use crate::error::{Error, Result};
 use crate::ids::{CommandId, SessionId};
+use crate::masked::Page;
 use crate::model::ExitInfo;
 use crate::terminal::search::{SearchRequest, SearchResult, search};
 use crate::terminal::talk::{TalkRequest, TalkResult};
 use crate::terminal::wait::{WaitOutcome, WaitRequest};
 use crate::terminal::{Attention, Command, InputTurn, Output, Readable, Rendered, Terminal, View};
-use kpty_guard::Redactor;
+use kpty_guard::{Masked, Redactor};
 
 impl Session {
     /// Looks through history and screen, secrets masked before.
@@ -24,7 +25,7 @@ impl Session {
 }
 
 impl Readable for Session {
-    fn read(&self, request: &Request) -> Answer {
+    fn read(&self, request: &Request) -> Page {
         Self::read(self, request)
     }
 
@@ -59,7 +60,7 @@ impl Terminal for Session {
         Ok(Self::view(self, request))
     }
 
-    async fn read_raw(&self, max_bytes: usize, timeout: Duration) -> Result<String> {
+    async fn read_raw(&self, max_bytes: usize, timeout: Duration) -> Result<Masked> {
         Ok(Self::read_raw(self, max_bytes, timeout).await)
     }
 

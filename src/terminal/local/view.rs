@@ -1,13 +1,15 @@
 //! What tools ask of a session besides its text: where the window stands, the cells, the end.
 
+use std::ops::Range;
 use std::sync::MutexGuard;
 
-use kpty_emulator::{Answer, Mode, Request, Screen, Which};
+use kpty_emulator::{Mode, Request, Screen, Which};
 use tokio::sync::watch;
 
 use super::Session;
 use super::foreground::interactive_shell;
 use super::state::TerminalState;
+use crate::masked::{MaskedRows, MaskedScreen, Page};
 use crate::model::ExitInfo;
 use crate::terminal::View;
 
@@ -18,7 +20,7 @@ pub struct Moment<'a> {
 
 impl Moment<'_> {
     /// Reads rendered text, secrets masked.
-    pub fn read(&mut self, request: &Request) -> Answer {
+    pub fn read(&mut self, request: &Request) -> Page {
         self.terminal.read_masked(request)
     }
 
@@ -56,6 +58,17 @@ impl Session {
     /// The session as it is now, for several looks at the same thing. Nothing happens in it while this is held.
     pub fn moment(&self) -> Moment<'_> {
         Moment { terminal: self.shared.lock() }
+    }
+
+    /// The visible cells, secrets masked.
+    pub fn masked_screen(&self) -> MaskedScreen {
+        self.shared.lock().masked_screen()
+    }
+
+    /// The cells of whole lines, row by row, each row with the number of its line, secrets masked. Lines that left the
+    /// screen long ago are laid out at the present width.
+    pub fn masked_rows(&self, lines: Range<u64>, which: Which) -> MaskedRows {
+        self.shared.lock().masked_rows(lines, which)
     }
 
     /// The visible cells. Nothing is masked: for finding places, not for showing.

@@ -16,8 +16,8 @@ use crate::tools::Tools;
 use crate::tools::handler::{Content, Handler, Outcome, begin};
 use crate::tools::params::Params;
 use crate::tools::spec::{Action, Effect, Param};
-use crate::tools::text::{Cut, Room, clip_around, cut_middle};
-use kpty_guard::Redactor;
+use crate::tools::text::{Cut, Room, cut_middle};
+use kpty_guard::{Masked, MaskedStr, Redactor};
 
 pub(in crate::tools) static ACTION: Action = Action {
     name: "commands",
@@ -69,8 +69,8 @@ struct Selection {
 #[derive(Serialize)]
 pub(super) struct CommandEntry {
     id: String,
-    line: String,
-    cwd: Option<String>,
+    line: Masked,
+    cwd: Option<Masked>,
     exit_code: Option<i32>,
     duration_ms: u64,
     started_at: String,
@@ -85,7 +85,7 @@ pub(super) struct CommandEntry {
 pub(super) struct CommandOutput {
     #[serde(flatten)]
     command: CommandEntry,
-    output: String,
+    output: Masked,
     truncated: bool,
     omitted_chars: usize,
     omitted_lines: usize,
@@ -99,7 +99,7 @@ pub(super) struct CommandOutput {
 #[derive(Serialize)]
 struct SelectedReply {
     command: CommandEntry,
-    output: String,
+    output: Masked,
     /// Lines that the command printed in all.
     total_lines: u64,
     /// Lines that were asked for and are there.
@@ -196,8 +196,8 @@ impl CommandEntry {
         });
         Self {
             id: command.id.to_string(),
-            line: clip_around(&redactor.redact(&command.line), (0, 0), LINE_CHARS),
-            cwd: command.cwd.clone(),
+            line: redactor.mask_str(&command.line).as_masked().clip((0, 0), LINE_CHARS),
+            cwd: command.cwd.as_ref().map(|cwd| redactor.mask_str(cwd)),
             exit_code: end.and_then(|end| end.status),
             duration_ms: millis(command.age()),
             started_at: iso_time(command.started_at),
@@ -242,10 +242,11 @@ fn selected(session: &dyn Terminal, id: CommandId, selection: &Selection, room: 
     let command = CommandEntry::of(&session.command(id).ok_or_else(unknown)?, &session.redactor());
     let output = session.kept_lines_of(id).unwrap_or_default();
     let evicted = output.evicted_lines;
-    let lines: Vec<&str> = if output.text.is_empty() { Vec::new() } else { output.text.split('\n').collect() };
+    let lines: Vec<MaskedStr<'_>> =
+        if output.text.is_empty() { Vec::new() } else { output.text.as_masked().split_lines().collect() };
     let chosen = selection.choose(&lines, evicted);
     let selected_lines = chosen.len();
-    let is_gapped = |pair: &[(u64, &str)]| pair[0].0 + 1 != pair[1].0;
+    let is_gapped = |pair: &[(u64, MaskedStr<'_>)]| pair[0].0 + 1 != pair[1].0;
     let has_gaps = chosen.windows(2).any(is_gapped) || selection.pattern.is_some();
     let shown = if has_gaps { Shown::newest(&chosen, id, room) } else { Shown::ends(&chosen, id, room) };
     Ok(SelectedReply {
@@ -264,7 +265,7 @@ fn selected(session: &dyn Terminal, id: CommandId, selection: &Selection, room: 
 
 /// What an answer has room for.
 struct Shown {
-    text: String,
+    text: Masked,
     numbers: Option<Vec<u64>>,
     omitted_chars: usize,
     omitted_lines: usize,
@@ -273,9 +274,9 @@ struct Shown {
 
 impl Shown {
     /// Lines that follow one another: both ends.
-    fn ends(chosen: &[(u64, &str)], id: CommandId, room: Room) -> Self {
-        let text = chosen.iter().map(|(_, line)| *line).collect::<Vec<_>>().join("\n");
-        let (cut, max_chars) = room.fit(|chars| cut_middle(&text, chars), |cut| &cut.text);
+    fn ends(chosen: &[(u64, MaskedStr<'_>)], id: CommandId, room: Room) -> Self {
+        let text = Masked::join(chosen.iter().map(|(_, line)| *line), "\n");
+        let (cut, max_chars) = room.fit(|chars| cut_middle(text.as_masked(), chars), |cut| &cut.text);
         let Cut { text, omitted_chars, omitted_lines } = cut;
         let next = chosen.first().filter(|_| omitted_chars > 0).map(|(first, _)| {
             let from = first + head_lines(&text, max_chars);
@@ -285,7 +286,7 @@ impl Shown {
     }
 
     /// Lines from here and there, each with its number: the newest. One is always shown, of a long one both ends.
-    fn newest(chosen: &[(u64, &str)], id: CommandId, room: Room) -> Self {
+    fn newest(chosen: &[(u64, MaskedStr<'_>)], id: CommandId, room: Room) -> Self {
         let mut left = room.size();
         let kept = chosen.iter().rev().take_while(|(_, line)| {
             let needed = room.cost(line) + 1 + NUMBER_CHARS;
@@ -298,8 +299,8 @@ impl Shown {
             let until = shown.first().map_or(0, |(number, _)| *number);
             rest(id, *first, until)
         });
-        let text = shown.iter().map(|(_, line)| *line).collect::<Vec<_>>().join("\n");
-        let (cut, _) = room.fit(|chars| cut_middle(&text, chars), |cut| &cut.text);
+        let text = Masked::join(shown.iter().map(|(_, line)| *line), "\n");
+        let (cut, _) = room.fit(|chars| cut_middle(text.as_masked(), chars), |cut| &cut.text);
         Self {
             text: cut.text,
             numbers: Some(shown.iter().map(|(number, _)| *number).collect()),
@@ -312,7 +313,7 @@ impl Shown {
 
 impl Selection {
     /// The lines that are asked for, with their numbers. `evicted` lines before the first are gone.
-    fn choose<'a>(&self, lines: &[&'a str], evicted: u64) -> Vec<(u64, &'a str)> {
+    fn choose<'a>(&self, lines: &[MaskedStr<'a>], evicted: u64) -> Vec<(u64, MaskedStr<'a>)> {
         let total = evicted + lines.len() as u64;
         let is_in = |number: u64, line: &str| {
             number >= self.from
@@ -343,7 +344,7 @@ mod tests {
 
     #[test]
     fn lines_are_chosen_by_number_pattern_and_ends() {
-        let lines = ["a1", "b2", "a3", "b4", "a5"];
+        let lines = ["a1", "b2", "a3", "b4", "a5"].map(MaskedStr::literal);
         let regex = |expression: &str| Pattern::regex(expression, false).ok();
         for (selection, expected) in [
             (Selection::default(), "10 11 12 13 14"),

@@ -121,7 +121,7 @@ impl Handler for Evidence {
         if let (true, Some(last)) = (self.wants_screen, transcripts.last_mut()) {
             // A desktop that does not answer takes nothing from what is known of the command.
             let screen = self.session.view(&Read::new(Mode::Viewport)).await.ok();
-            last.insert("screen".to_owned(), json!(screen.map(|view| view.answer.text.trim_end().to_owned())));
+            last.insert("screen".to_owned(), json!(screen.map(|view| view.answer.text.trim_end())));
         }
         let is_pack = self.is_list || !self.attached.is_empty() || self.words.iter().any(Option::is_some);
         let mut pack = match is_pack {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use kpty_emulator::{Mode, Request as ScreenRead};
+use kpty_guard::Masked;
 use serde::Serialize;
 
 use super::{SESSION_ID, Target};
@@ -48,7 +49,7 @@ struct Read {
 
 #[derive(Serialize)]
 struct ReadReply {
-    output: String,
+    output: Masked,
     bytes_read: usize,
     session_alive: bool,
 }

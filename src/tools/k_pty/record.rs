@@ -190,7 +190,7 @@ impl Record {
             write("cast", &cast[..whole])?;
             ("recording", Some("the session's first output is no longer kept: this begins where its recording does"))
         } else {
-            let screen = if self.raw { self.session.screen() } else { self.session.masked_screen().screen };
+            let screen = if self.raw { self.session.screen() } else { self.session.masked_screen().into_cells() };
             write("bytes", &paint(&screen))?;
             let size = screen.size;
             write("json", json!({ "cols": size.cols(), "rows": size.rows() }).to_string().as_bytes())?;

@@ -4,13 +4,14 @@
 //! who needs a map can have one.
 
 use kpty_emulator::Cursor;
+use kpty_guard::Masked;
 use serde_json::{Map, Value, json};
 
 /// A screen, or a part of the history.
 #[derive(Debug)]
 pub struct Screen {
     /// The lines, with newlines between. There are as many as there are numbers.
-    pub(in crate::tools) text: String,
+    pub(in crate::tools) text: Masked,
     pub(in crate::tools) line_numbers: Vec<u64>,
     pub(in crate::tools) truncated: bool,
     /// Of a range, only those of lines that were looked at.
@@ -138,11 +139,12 @@ impl Screen {
         if next >= end {
             return;
         }
-        let text = lines_of(&self.text, kept).collect::<Vec<_>>().join("\n");
+        let bytes = lines_of(&self.text, kept).map(|line| line.len() + 1).sum::<usize>().saturating_sub(1);
         self.line_numbers.truncate(kept);
-        self.dropped_chars = self.text.chars().count() - text.chars().count();
+        self.dropped_chars = self.text[bytes..].chars().count();
+        self.text.truncate(bytes);
         self.dropped_lines = (end - next) as usize;
-        (self.text, self.truncated, self.continue_from) = (text, true, Some(next));
+        (self.truncated, self.continue_from) = (true, Some(next));
     }
 }
 
@@ -151,7 +153,7 @@ impl Screen {
     /// One with something in every field.
     pub(crate) fn sample() -> Self {
         Self {
-            text: "\"one\"\n\n漢字 \\ \t".to_owned(),
+            text: Masked::literal("\"one\"\n\n漢字 \\ \t"),
             line_numbers: vec![7, 8, 1_000_000],
             truncated: true,
             dropped_chars: 12_345,
@@ -178,7 +180,7 @@ impl Screen {
     pub(crate) fn sample_of_nothing() -> Self {
         let (missed_lines, loss, continue_from) = (None, None, None);
         Self {
-            text: String::new(),
+            text: Masked::default(),
             line_numbers: Vec::new(),
             cursor: None,
             missed_lines,

@@ -2,16 +2,17 @@
 //!
 //! The picture is in the answer as `image`, with its data; a transport that has a better place for it puts it there.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use kpty_emulator::{Answer as ScreenAnswer, Emulator, Mode, Request as ScreenRead, Row, Settings, Which};
+use kpty_emulator::{Mode, Request as ScreenRead, Which};
 use serde::Serialize;
 
 use super::term_read::WHICH;
 use super::{SESSION_ID, Target};
 use crate::error::{Error, Result};
+use crate::masked::{MaskedRows, MaskedScreen, Page};
 use crate::picture::{self, Look, MAX_SCALE, Subject, Theme};
 use crate::terminal::local::Session;
 use crate::tools::Tools;
@@ -141,7 +142,7 @@ impl Handler for Screenshot {
 }
 
 impl Screenshot {
-    fn draw(self, screen_text: Option<ScreenAnswer>) -> Result<ScreenshotReply> {
+    fn draw(self, screen_text: Option<Page>) -> Result<ScreenshotReply> {
         let begun = Instant::now();
         let Drawn { subject, first_line, next_line } = match (&self.session, screen_text) {
             (_, Some(screen_text)) => self.plain_subject(&screen_text)?,
@@ -166,28 +167,29 @@ impl Screenshot {
             return Err(Error::invalid(SCALE.name, problem));
         }
         let took_ms = (begun.elapsed().as_secs_f64() * 1e5).round() / 100.0;
-        let (cols, rows) = (subject.cols, subject.rows.len());
+        let (cols, rows) = subject.cells();
         Ok(ScreenshotReply { format, width, height, cols, rows, bytes, first_line, next_line, took_ms, note, image })
     }
 
     /// What a session of this server shows.
     fn subject(&self, session: &Session) -> Result<Drawn> {
         let Some((from, until, which)) = self.range else {
-            let mut subject = Subject::screen(session.masked_screen().screen);
-            subject.cursor = subject.cursor.filter(|_| self.cursor);
+            let subject = Subject::screen(session.masked_screen());
+            let subject = if self.cursor { subject } else { subject.without_cursor() };
             return Ok(Drawn { subject, first_line: None, next_line: None });
         };
         // Blank rows below the last text are no lines yet.
         let ends = ScreenRead { max_lines: Some(0), which, ..ScreenRead::new(Mode::Tail) };
         let ends = session.read(&ends);
-        let lines = session.masked_rows(from..until.min(ends.next_line), which);
-        let (Some((first, _)), Some((last, _))) = (lines.first(), lines.last()) else { return Err(no_line(&ends)) };
-        let (first_line, next_line) = (Some(*first), Some(last + 1));
-        Ok(Drawn { subject: subject_of(lines), first_line, next_line })
+        let rows = session.masked_rows(from..until.min(ends.next_line), which);
+        let (Some((first, _)), Some((last, _))) = (rows.iter().next(), rows.iter().next_back()) else {
+            return Err(no_line(&ends));
+        };
+        Ok(Drawn { subject: Subject::rows(rows), first_line: Some(first), next_line: Some(last + 1) })
     }
 
     /// What a desktop's session shows, as text.
-    async fn plain_view(&self, target: &Target) -> Result<ScreenAnswer> {
+    async fn plain_view(&self, target: &Target) -> Result<Page> {
         let (mode, which) = match self.range {
             None => (Mode::Viewport, Which::Active),
             Some((from, until, which)) => (Mode::Range { from, until: Some(until) }, which),
@@ -197,19 +199,15 @@ impl Screenshot {
     }
 
     /// Text in cells: a blank terminal shows it.
-    fn plain_subject(&self, screen_text: &ScreenAnswer) -> Result<Drawn> {
-        let mut emulator = Emulator::new(Settings { size: screen_text.size, ..Settings::default() });
-        let text = screen_text.lines().collect::<Vec<_>>().join("\n");
-        let text: String = text.chars().filter(|c| *c == '\n' || !c.is_control()).collect();
-        emulator.feed(Duration::ZERO, text.replace('\n', "\r\n").as_bytes());
+    fn plain_subject(&self, screen_text: &Page) -> Result<Drawn> {
         if self.range.is_none() {
-            let subject = Subject { cursor: None, ..Subject::screen(emulator.screen()) };
+            let subject = Subject::screen(MaskedScreen::of_page(screen_text)).without_cursor();
             return Ok(Drawn { subject, first_line: None, next_line: None });
         }
         let (Some(first), Some(last)) = (screen_text.line_numbers.first(), screen_text.line_numbers.last()) else {
             return Err(no_line(screen_text));
         };
-        let subject = subject_of(emulator.rows(0..screen_text.line_numbers.len() as u64, Which::Active));
+        let subject = Subject::rows(MaskedRows::of_page(screen_text));
         Ok(Drawn { subject, first_line: Some(*first), next_line: Some(last + 1) })
     }
 }
@@ -221,12 +219,7 @@ struct Drawn {
     next_line: Option<u64>,
 }
 
-fn subject_of(rows: Vec<(u64, Row)>) -> Subject {
-    let rows: Vec<_> = rows.into_iter().map(|(_, row)| row).collect();
-    Subject { cols: rows.first().map_or(0, |row| row.cells.len()), rows, cursor: None }
-}
-
-fn no_line(ends: &ScreenAnswer) -> Error {
+fn no_line(ends: &Page) -> Error {
     let (oldest, next) = (ends.oldest_line, ends.next_line);
     Error::invalid(
         FROM_LINE.name,

@@ -1,5 +1,6 @@
 //! `search`: lines of history and screen that match. The newest are kept; `until_line` continues with older ones.
 
+use kpty_guard::Masked;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -13,7 +14,7 @@ use crate::tools::Tools;
 use crate::tools::handler::{Content, Handler, Outcome, begin};
 use crate::tools::params::Params;
 use crate::tools::spec::{Action, Effect, Param};
-use crate::tools::text::{Room, clip_around};
+use crate::tools::text::Room;
 
 pub(in crate::tools) static ACTION: Action = Action {
     name: "search",
@@ -65,11 +66,11 @@ struct SearchReply {
 #[derive(Serialize)]
 struct FoundLine {
     line: u64,
-    text: String,
+    text: Masked,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    before: Vec<String>,
+    before: Vec<Masked>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    after: Vec<String>,
+    after: Vec<Masked>,
     buffer: &'static str,
 }
 
@@ -126,10 +127,10 @@ impl Search {
 
     fn shown(&self, found: Match) -> FoundLine {
         let at = self.search.pattern.find(&found.text).unwrap_or_default();
-        let clipped = |lines: Vec<String>| lines.iter().map(|line| clip_around(line, (0, 0), LINE_CHARS)).collect();
+        let clipped = |lines: Vec<Masked>| lines.iter().map(|line| line.as_masked().clip((0, 0), LINE_CHARS)).collect();
         FoundLine {
             line: found.line,
-            text: clip_around(&found.text, at, LINE_CHARS),
+            text: found.text.as_masked().clip(at, LINE_CHARS),
             before: clipped(found.before),
             after: clipped(found.after),
             buffer: buffer_name(found.buffer),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kpty_guard::Masked;
 use serde::Serialize;
 
 use super::{SESSION_ID, Target};
@@ -53,7 +54,7 @@ struct Talk {
 
 #[derive(Serialize)]
 struct TalkReply {
-    output: String,
+    output: Masked,
     exit_code: Option<i32>,
     duration_ms: u64,
     cwd: Option<String>,
@@ -62,7 +63,7 @@ struct TalkReply {
     command_id: String,
     completed_by: &'static str,
     sentinel: String,
-    raw_output: String,
+    raw_output: Masked,
     truncated: bool,
     omitted_chars: usize,
     omitted_lines: usize,

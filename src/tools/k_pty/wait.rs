@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use kpty_emulator::MarkerId;
+use kpty_guard::Masked;
 use serde::Serialize;
 
 use super::commands::{CommandOutput, IGNORE_CASE, MAX_CHARS};
@@ -19,7 +20,7 @@ use crate::tools::envelope::ExitFields;
 use crate::tools::handler::{Content, Handler, Outcome, begin};
 use crate::tools::params::Params;
 use crate::tools::spec::{Action, Effect, Param};
-use crate::tools::text::{Room, clip_around, end_of};
+use crate::tools::text::Room;
 
 pub(in crate::tools) static ACTION: Action = Action {
     name: "wait",
@@ -96,9 +97,9 @@ struct WaitReply {
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    line_text: Option<String>,
+    line_text: Option<Masked>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    matched_text: Option<String>,
+    matched_text: Option<Masked>,
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<CommandOutput>,
     /// What the program asks for, where that was waited for.
@@ -107,7 +108,7 @@ struct WaitReply {
     #[serde(flatten)]
     exit: ExitFields,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tail: Option<String>,
+    tail: Option<Masked>,
     /// To wait for what comes after this.
     marker_id: Option<u64>,
     /// The given marker has expired: only what was printed during the wait counted.
@@ -168,7 +169,7 @@ impl Handler for Wait {
             command: None,
             attention: wait.asks.then(|| session.attention()),
             exit: session.exit().map(ExitFields::from).unwrap_or_default(),
-            tail: shows_screen.then(|| end_of(waited.tail, TAIL_CHARS)),
+            tail: shows_screen.then(|| waited.tail.as_masked().ending(TAIL_CHARS)),
             marker_id: waited.marker.map(MarkerId::get),
             marker_disposed: wait.since.map(|_| waited.marker_disposed),
             session_alive: session.exit().is_none(),
@@ -176,8 +177,8 @@ impl Handler for Wait {
         if let Ending::Appeared { line, text } = waited.ending {
             let found = wait.appears.as_ref().and_then(|pattern| pattern.find(&text));
             if shows_screen {
-                answer.matched_text = found.map(|(start, end)| clip_around(&text[start..end], (0, 0), LINE_CHARS));
-                answer.line_text = Some(clip_around(&text, found.unwrap_or_default(), LINE_CHARS));
+                answer.matched_text = found.map(|(start, end)| text.part(start..end).clip((0, 0), LINE_CHARS));
+                answer.line_text = Some(text.as_masked().clip(found.unwrap_or_default(), LINE_CHARS));
             }
             answer.line = Some(line);
         }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use kpty::masked::Page;
 use kpty::terminal::local::{Integration, NewSession, Session};
-use kpty_emulator::{Answer, MarkerId, Mode, Request, Size};
+use kpty_emulator::{MarkerId, Mode, Request, Size};
 
 use super::{PATIENCE, Seeded, amount};
 use crate::talk::Bench;
@@ -87,7 +88,7 @@ impl Reader {
         self.marker = Some(delta.marker);
     }
 
-    fn apply(&mut self, answer: &Answer, counts: bool) {
+    fn apply(&mut self, answer: &Page, counts: bool) {
         for (&number, line) in answer.line_numbers.iter().zip(answer.lines()) {
             let before = self.lines.insert(number, line.to_owned());
             self.repeated += usize::from(counts && before.as_deref() == Some(line));

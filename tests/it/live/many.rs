@@ -71,7 +71,7 @@ async fn many_sessions_at_once_are_not_mixed_up() {
                 let code = ((number + round) % 256) as i32;
                 let told = ask(&session, &format!("echo s{number}.{round}; (exit {code})")).await;
                 let expected = (format!("s{number}.{round}"), Some(code));
-                assert_eq!((told.output.text, told.exit_code), expected, "{shell} {integration:?}");
+                assert_eq!((told.output.text.into_string(), told.exit_code), expected, "{shell} {integration:?}");
             }
             session
         });
