@@ -219,10 +219,19 @@ impl Machine {
             self.end_wrap_into(rows.start);
         }
         let colour = self.erase_colour(rows.len());
+        let rows = if cells::is_blank(&colour) { self.unless_blank(rows) } else { rows };
         let template = std::mem::replace(&mut self.cursor().template, colour);
         self.term.grid_mut().reset_region(Line(rows.start as i32)..Line(rows.end as i32));
         self.note_erased_rows(rows);
         self.cursor().template = template;
+    }
+
+    /// These rows without those at both ends that are known to be blank in the default look.
+    fn unless_blank(&self, rows: Range<usize>) -> Range<usize> {
+        match self.buffer() {
+            Buffer::Main => self.occupancy.unless_blank(rows),
+            Buffer::Alternate => rows,
+        }
     }
 
     /// A blank cell on the present background, or on the default one: it takes all cells of a row to change its colour,

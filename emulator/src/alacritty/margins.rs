@@ -12,6 +12,9 @@ use alacritty_terminal::term::TermMode;
 use super::machine::Machine;
 use super::print::clear_half;
 
+/// Cells that are moved to another row in the time in which one is written.
+const MOVES_PER_CELL: usize = 4;
+
 impl Machine {
     /// DECLRMM: without the mode there are no margins.
     pub(super) fn set_margin_mode(&mut self, on: bool) {
@@ -78,21 +81,41 @@ impl Machine {
     /// Moves the cells between the margins up, from `rows.start` on; blanks come in below.
     pub(super) fn scroll_columns_up(&mut self, rows: Range<usize>, count: usize) {
         let count = count.min(rows.len());
+        let below = rows.end - count..rows.end;
+        if !self.may_move_columns(&rows, &below) {
+            return;
+        }
         self.detach_columns(rows.clone());
         for row in rows.start..rows.end - count {
             self.swap_columns(row + count, row);
         }
-        self.blank_columns(rows.end - count..rows.end);
+        self.blank_columns(below);
     }
 
     /// Moves the cells between the margins down, from `rows.start` on; blanks come in above.
     pub(super) fn scroll_columns_down(&mut self, rows: Range<usize>, count: usize) {
         let count = count.min(rows.len());
+        let above = rows.start..rows.start + count;
+        if !self.may_move_columns(&rows, &above) {
+            return;
+        }
         self.detach_columns(rows.clone());
         for row in (rows.start + count..rows.end).rev() {
             self.swap_columns(row - count, row);
         }
-        self.blank_columns(rows.start..rows.start + count);
+        self.blank_columns(above);
+    }
+
+    /// There is work left to move the cells of these rows. If not, only those that come in are blanked, at best: a line feed
+    /// is one byte, and moves all that is between the margins.
+    fn may_move_columns(&mut self, rows: &Range<usize>, incoming: &Range<usize>) -> bool {
+        let width = self.columns.len();
+        let affordable = self.work.take(rows.len() * width / MOVES_PER_CELL);
+        if !affordable && self.work.take(incoming.len() * width) {
+            self.detach_columns(incoming.clone());
+            self.blank_columns(incoming.clone());
+        }
+        affordable
     }
 
     /// Separates the cells between the margins from what is beside them: no wide character reaches over a margin, and no row

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 /// What a row may hold. Columns fit below the bit that marks other looks than the default.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Content(u16);
 
 impl Content {
@@ -54,6 +54,16 @@ impl Occupancy {
     pub(super) fn blank(&mut self, rows: Range<usize>) {
         let screen = self.rows.len() - self.screen_rows;
         self.rows.range_mut(screen + rows.start..screen + rows.end).for_each(|content| *content = Content::BLANK);
+    }
+
+    /// These rows of the screen without the blank ones at both ends.
+    pub(super) fn unless_blank(&self, rows: Range<usize>) -> Range<usize> {
+        let screen = self.rows.len() - self.screen_rows;
+        let is_used = |content: &Content| *content != Content::BLANK;
+        let first = self.rows.range(screen + rows.start..screen + rows.end).position(is_used);
+        let Some(first) = first else { return rows.start..rows.start };
+        let last = self.rows.range(screen + rows.start..screen + rows.end).rposition(is_used).unwrap_or(first);
+        rows.start + first..rows.start + last + 1
     }
 
     /// A row of the screen was written up to a column, in the default look or in another.

@@ -43,8 +43,24 @@ fn work_beyond_the_budget_is_cut_short_and_earned_again() {
     assert_eq!(rows(&mut emulator)[1], "B".repeat(100), "four hundred bytes earn a screen");
 }
 
+#[test]
+fn lines_between_margins_move_as_long_as_they_are_longer_than_nothing() {
+    let line = |number: usize| format!("{number:08}");
+    let mut emulator = fed(80, 24, "\x1b[?69h\x1b[2;41s\x1b[24;2H");
+    for number in 0..100_000 {
+        feed(&mut emulator, format!("{}\r\n", line(number)));
+    }
+    let expected: Vec<_> = (0..23).map(|row| format!(" {}", line(99_977 + row))).collect();
+    assert_eq!(rows(&mut emulator), expected, "such lines are within the budget");
+    // Short ones in a large window are not: the newest is shown all the same.
+    let mut emulator = fed(500, 200, "\x1b[?69h\x1b[2;400s\x1b[200;2H");
+    feed(&mut emulator, "abc\r\nx\r\n".repeat(20_000));
+    feed(&mut emulator, "end");
+    assert_eq!(rows(&mut emulator).last().map(String::as_str), Some(" end"));
+}
+
 /// Each of these few bytes long sequences asks for work in every cell of the screen.
-const EXPENSIVE: [&str; 14] = [
+const EXPENSIVE: [&str; 16] = [
     "a\x1b[65535b",
     "\u{65e5}\x1b[65535b",
     "\x1b[;;;;;2$v",
@@ -59,6 +75,8 @@ const EXPENSIVE: [&str; 14] = [
     "\x1b[?47h\x1b[?47l",
     "\x1b[ @\x1b[ A",
     "\x1b6",
+    "\x1b[?69h\x1b[2;300s\x1b[100H\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n",
+    "\x1b[?69h\x1b[2;300s\x1b[H\x1bM\x1bM\x1bM\x1bM\x1bM\x1bM\x1bM\x1bM\x1b[L\x1b[M",
 ];
 
 #[test]
