@@ -20,6 +20,8 @@ pub(super) const COUNT_EVERY: usize = 64 << 10;
 const OVERHEAD: usize = 64 << 10;
 /// How long freed pages are kept before they are given back: that holds up whoever allocates.
 const RELEASE_AFTER: Duration = Duration::from_secs(1);
+/// How many times as long while there is output.
+const MOST_DELAYS: usize = 4;
 
 /// Bytes that all sessions together may hold.
 #[derive(Debug)]
@@ -117,8 +119,12 @@ impl Session {
     }
 }
 
-/// Gives pages back in a moment, once for all who ask until then. Another size moves every row to other memory, several megabytes of it for an ordinary
-/// window and a hundred for the largest, and what is left behind is spread over the heap.
+/// Times that sessions had much output.
+static OUTPUTS: AtomicUsize = AtomicUsize::new(0);
+
+/// Gives pages back in a moment, once for all who ask until then; while output floods in, a few moments later. Another size
+/// moves every row to other memory, several megabytes of it for an ordinary window and a hundred for the largest, and what
+/// is left behind is spread over the heap.
 pub fn release_soon() {
     static IS_DUE: AtomicBool = AtomicBool::new(false);
     struct Over;
@@ -132,11 +138,23 @@ pub fn release_soon() {
         // Also when the runtime ends before it.
         let over = Over;
         runtime.spawn(async move {
-            tokio::time::sleep(RELEASE_AFTER).await;
+            for _ in 0..MOST_DELAYS {
+                let outputs = OUTPUTS.load(Ordering::Relaxed);
+                tokio::time::sleep(RELEASE_AFTER).await;
+                if OUTPUTS.load(Ordering::Relaxed) == outputs {
+                    break;
+                }
+            }
             drop(over);
             drop(tokio::task::spawn_blocking(release_unused_memory).await);
         });
     }
+}
+
+/// The same after much output: lines and links that came and went leave holes, too.
+pub(super) fn release_after_output() {
+    OUTPUTS.fetch_add(1, Ordering::Relaxed);
+    release_soon();
 }
 
 /// Has the allocator give pages back that nobody uses: it keeps them for later otherwise, and what was freed would still
