@@ -6,11 +6,12 @@
 use std::cell::RefCell;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use kpty_emulator::Size;
 
-use super::memory::COUNT_EVERY;
+use super::memory::{COUNT_EVERY, release_after_output};
 use super::proposal::Check;
 use super::state::{Ingested, Probe, TerminalState};
 use super::{Session, Shared};
@@ -190,13 +191,22 @@ impl Driver {
         }
     }
 
-    /// Takes what is there, at most about a turn's worth. Each read goes into the emulator before the next: the system
+    /// Takes what is there, at most about a turn's worth. Whoever asks meanwhile learns that something is on its way.
+    fn read(&mut self) -> Read {
+        self.shared.has_in_hand.store(true, Ordering::SeqCst);
+        let read = self.read_turn();
+        self.shared.has_in_hand.store(!self.rest.is_empty(), Ordering::SeqCst);
+        read
+    }
+
+    /// Takes what is there. Each read goes into the emulator before the next: the system
     /// hands over 4 KiB at a time and has the program fill the next ones meanwhile. Collected first, they would be
     /// worked on while the program stands still.
-    fn read(&mut self) -> Read {
+    fn read_turn(&mut self) -> Read {
         if self.uncounted >= COUNT_EVERY {
             self.uncounted = 0;
             self.shared.count_memory();
+            release_after_output();
         }
         let began = Instant::now();
         if !self.rest.is_empty() {

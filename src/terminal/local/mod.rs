@@ -84,6 +84,8 @@ struct Shared {
     outbox: Mutex<Outbox>,
     /// Wakes the driver for what is left in the outbox.
     left_over: Notify,
+    /// The driver has read output that is not yet in the terminal's state.
+    has_in_hand: AtomicBool,
     progress: watch::Sender<u64>,
     news: watch::Sender<u64>,
     /// Tells the driver to close the terminal.

@@ -8,6 +8,7 @@
 //! Nothing tells when a shell waits for the next key, so the kernel is asked every few milliseconds, and only while an
 //! Enter waits for the answer.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use kpty_emulator::{Buffer, Cell, Color, Mode, Place, Request, Width};
@@ -73,13 +74,14 @@ impl Session {
                 Reader::Nobody if expected.is_some() => return Rendered::NoShell,
                 Reader::Nobody => calm_looks = 0,
                 Reader::Shell { is_marked, pid } => {
+                    calm_looks = if self.is_calm(pid) { calm_looks + 1 } else { 0 };
+                    // Behind the question whether everything is drawn: what came between belongs to the line.
                     let lines = self.shared.lock().lines_behind_prompt(is_marked);
                     if let (Some(expected), Some(lines)) = (expected, &lines)
                         && lines.is(expected)
                     {
                         return Rendered::AsExpected;
                     }
-                    calm_looks = if self.is_calm(pid) { calm_looks + 1 } else { 0 };
                     if calm_looks > 1 || is_over && expected.is_some() {
                         return lines.map_or(Rendered::Unreadable, |lines| Rendered::Lines(lines.all()));
                     }
@@ -97,6 +99,13 @@ impl Session {
 
     /// The shell has taken all keys and shown what they did.
     fn is_calm(&self, pid: Option<u32>) -> bool {
+        // In this order: it has taken the keys, it waits for the next one, and what it drew before that was read and taken
+        // in. Each question has what is under way in the system or in the driver arrive; none depends on how fast that is.
+        let unread = self.shared.control.unread();
+        let waiting = pid.and_then(pty::waits_for);
+        if self.shared.control.has_output() || self.shared.has_in_hand.load(Ordering::SeqCst) {
+            return false;
+        }
         let (last_output, last_typed) = {
             let terminal = self.shared.lock();
             (terminal.last_output, terminal.last_typed)
@@ -106,11 +115,9 @@ impl Session {
         if last_output <= last_typed && last_typed.elapsed() < UNSEEN {
             return false;
         }
-        // In this order: it has taken the keys, it waits for the next one, and what it drew before that has been read.
-        let unread = self.shared.control.unread();
-        match (pid.and_then(pty::waits_for), unread) {
+        match (waiting, unread) {
             (Some(Waiting::Nothing), _) => false,
-            (Some(_), Some(unread)) => unread == 0 && !self.shared.control.has_output() && silence >= CALM,
+            (Some(_), Some(unread)) => unread == 0 && silence >= CALM,
             _ => silence >= QUIET && last_typed.elapsed() >= QUIET,
         }
     }
@@ -191,8 +198,9 @@ impl TerminalState {
         Some(BehindPrompt { lines, below, prompt })
     }
 
-    /// How many characters at the end of the cursor's line have the colour of a suggestion. By the colour alone: while
-    /// fish draws one, the cursor stands behind it.
+    /// How many characters at the end of the cursor's line have the colour of a suggestion. What is left of the cursor is
+    /// none: a suggestion that was taken keeps its colour until fish has looked at the whole line. While fish draws one the
+    /// cursor stands behind it, and that it is drawn is waited for.
     fn suggested_chars(&self) -> usize {
         let screen = self.emulator.screen();
         let rows = screen.rows.get(usize::from(screen.cursor.row)..).unwrap_or_default();
@@ -201,6 +209,9 @@ impl TerminalState {
         let cells: Vec<_> = cells.collect();
         let text = cells.iter().rposition(|cell| cell.c != ' ').map_or(0, |last| last + 1);
         let is_suggested = |cell: &&&Cell| cell.c == ' ' || SUGGESTION.contains(&cell.style.fg);
-        cells[..text].iter().rev().take_while(is_suggested).count()
+        let before =
+            rows.first().map_or(&[][..], |row| &row.cells[..usize::from(screen.cursor.col).min(row.cells.len())]);
+        let before = before.iter().filter(|cell| cell.width != Width::Spacer).count();
+        cells.get(before..text).unwrap_or_default().iter().rev().take_while(is_suggested).count()
     }
 }

@@ -134,6 +134,7 @@ impl Session {
             terminal: Mutex::new(terminal),
             outbox: Mutex::default(),
             left_over: Notify::new(),
+            has_in_hand: AtomicBool::new(false),
             progress: watch::Sender::new(0),
             news: watch::Sender::new(0),
             closing: Notify::new(),
