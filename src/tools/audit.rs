@@ -5,7 +5,7 @@
 //! declared by its parameter.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Map, Value};
@@ -21,11 +21,13 @@ use crate::registry::Located;
 use crate::terminal::desktop::Desktop;
 use crate::terminal::local::Session;
 use crate::terminal::local::keys::Key;
-use crate::traffic::{Draft, Event, Hidden, LOOK_CHARS, Promise, SizedText, TEXT_CHARS, clean_name};
+use crate::traffic::{Draft, Event, Hidden, LOOK_CHARS, Promise, SizedText, Start, TEXT_CHARS, clean_name};
 use kpty_guard::{Redactor, whole_words};
 
 /// Bytes of a text that go to the record, where it is masked and cut to much less.
 const MAX_BYTES: usize = 128 << 10;
+/// Bytes of what is typed in the note of its start.
+const START_BYTES: usize = 2_000;
 /// Bytes of one parameter in a list of them.
 const PARAM_BYTES: usize = 200;
 
@@ -45,12 +47,31 @@ impl Caller {
 impl Tools {
     /// Records something that was done to a session by other means than [`Tools::call`]: a route of its own.
     pub fn record(&self, arguments: &Map<String, Value>, caller: &Caller, began: Instant, reply: &Reply) {
+        self.record_started(arguments, caller, began, reply, None);
+    }
+
+    /// The same for something whose start was noted.
+    pub(super) fn record_started(
+        &self,
+        arguments: &Map<String, Value>,
+        caller: &Caller,
+        began: Instant,
+        reply: &Reply,
+        started: Option<u64>,
+    ) {
         if self.traffic.is_on() {
             let located = self.session_of(arguments, Some(reply));
             let call = Call { tools: self, tool: DEFAULT_TOOL, arguments, caller, began, located };
-            self.traffic.emit(call.draft(Some(reply), None));
+            self.traffic.emit(Draft { started, ..call.draft(Some(reply), None) });
         }
     }
+}
+
+/// What is about to be typed.
+pub(super) struct Typing<'a> {
+    pub(super) action: &'a str,
+    pub(super) arguments: &'a Map<String, Value>,
+    pub(super) text: Option<Cow<'a, str>>,
 }
 
 /// An action that has begun.
@@ -62,13 +83,26 @@ pub(super) struct Entry {
     began: Instant,
     /// When it was over, how long it took, and its session.
     over: Option<(SystemTime, Duration, Option<Located>)>,
+    /// Number of the note of its start.
+    started: OnceLock<u64>,
     is_open: bool,
 }
 
 impl Entry {
     pub(super) fn begin(tools: &Tools, tool: &'static Tool, arguments: Map<String, Value>, caller: Caller) -> Self {
         let (tools, is_open) = (tools.clone(), tools.traffic.is_on());
-        Self { tools, tool, arguments, caller, began: Instant::now(), over: None, is_open }
+        Self { tools, tool, arguments, caller, began: Instant::now(), over: None, started: OnceLock::new(), is_open }
+    }
+
+    /// Notes an action that is about to type.
+    pub(super) fn note_start(&self, action: &Action, located: Option<&Located>) {
+        if self.is_open && action.effect == Effect::Type {
+            let arguments = &self.arguments;
+            let text = command_text(self.tool, Some(action), arguments).map(Cow::Owned);
+            let typing = Typing { action: action.name, arguments, text };
+            let noted = self.tools.note_start(typing, &self.caller, located);
+            noted.map(|number| self.started.set(number));
+        }
     }
 
     /// It is over: a reply that has been masked, and a screen that belongs into it.
@@ -88,6 +122,7 @@ impl Entry {
         if let Some((at, duration, _)) = self.over {
             (draft.event.at, draft.event.duration) = (at, duration);
         }
+        draft.started = self.started.get().copied();
         draft
     }
 }
@@ -193,6 +228,31 @@ impl Call<'_> {
 }
 
 impl Tools {
+    /// Notes that something is typed from now on. The text is left out where the terminal hides what is typed.
+    pub(super) fn note_start(&self, typing: Typing<'_>, caller: &Caller, located: Option<&Located>) -> Option<u64> {
+        self.traffic.begin(|| {
+            let own = || Arc::clone(&self.redactor);
+            let (source, redactor, is_hidden) = match located {
+                Some(Located::Local(session)) => (Some("local"), session.redactor(), session.hides_input()),
+                Some(Located::Desktop(record)) => {
+                    (Some("desktop"), own(), self.bridges.session(record).asks_for_secret())
+                }
+                None => (None, own(), false),
+            };
+            let Typing { action, arguments, text } = typing;
+            let text = text.filter(|_| !is_hidden);
+            Start {
+                at: SystemTime::now(),
+                session_id: session_id(arguments, None).unwrap_or_default().to_owned(),
+                action: action.to_owned(),
+                agent_id: caller.identity(arguments, self.config.identity.agent_id.as_deref()),
+                command: text.as_deref().map(|text| redactor.redact(whole_words(text, START_BYTES)).into_owned()),
+                command_size: text.map_or(0, |text| text.chars().count() as u64),
+                session_source: source.map(str::to_owned),
+            }
+        })
+    }
+
     /// The session that a call names, or that its reply names: one that was found or made.
     pub(super) fn session_of(&self, arguments: &Map<String, Value>, reply: Option<&Reply>) -> Option<Located> {
         self.locate(&SessionId::named(session_id(arguments, reply)?)).ok()

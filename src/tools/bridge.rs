@@ -11,6 +11,7 @@ use kpty_guard::{Masked, MaskedStr};
 
 use serde_json::{Map, json};
 
+use super::audit::Typing;
 use super::envelope::{self, Reply};
 use super::k_pty::term_read::buffer_name;
 use super::{Caller, Tools};
@@ -18,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::ids::{CommandId, SessionId};
 use crate::masked::{Page, lines_of};
 use crate::model::ExitInfo;
+use crate::registry::Located;
 use crate::terminal::Readable;
 use crate::terminal::local::{Moment, Session};
 use crate::terminal::wait::WaitRequest;
@@ -123,7 +125,11 @@ impl Tools {
     /// Types text as it is; no Enter is added.
     pub async fn bridge_write(&self, session: &Session, data: &str, caller: &Caller) -> Reply {
         let began = Instant::now();
+        let call = [("action", "write"), ("session_id", session.id().as_str()), ("data", data)];
+        let call = Map::from_iter(call.map(|(name, value)| (name.to_owned(), json!(value))));
         let mut turn = self.typist.turn(session).await;
+        let typing = Typing { action: "write", arguments: &call, text: Some(data.into()) };
+        let started = self.note_start(typing, caller, Some(&Located::Local(session.clone())));
         let written = match turn.check_bytes(data.as_bytes()) {
             Ok(()) => turn.type_bytes(data.as_bytes()).await,
             Err(blocked) => Err(blocked),
@@ -132,9 +138,7 @@ impl Tools {
         let fields = written.map(|count| Map::from_iter([("bytes_written".to_owned(), json!(count))]));
         let mut reply = envelope::reply(fields.map_err(Into::into));
         envelope::mask(&mut reply, &session.redactor());
-        let call = [("action", "write"), ("session_id", session.id().as_str()), ("data", data)];
-        let call = call.map(|(name, value)| (name.to_owned(), json!(value)));
-        self.record(&Map::from_iter(call), caller, began, &reply);
+        self.record_started(&call, caller, began, &reply, started);
         reply
     }
 

@@ -175,6 +175,7 @@ impl Tools {
     pub async fn perform(&self, tool: &'static Tool, arguments: Map<String, Value>, caller: Caller) -> Done {
         let entry = Entry::begin(self, tool, arguments, caller);
         let mut params = Params::new(&entry.arguments, &entry.caller, &self.config);
+        params.entry = Some(&entry);
         let outcome = match self.peer_action(tool, &mut params) {
             Some(action) => Box::pin(self.forward(tool, action, &mut params)).await,
             None => self.dispatch(tool, &mut params).await,
@@ -233,7 +234,11 @@ impl Tools {
             return Err(Error::UnknownAction { name, available: available().collect() }.into());
         };
         params.expect(action.params);
-        (action.begin)(params, self)?.await
+        let running = (action.begin)(params, self)?;
+        if let Some(entry) = params.entry {
+            entry.note_start(action, params.located.get().and_then(Option::as_ref));
+        }
+        running.await
     }
 }
 

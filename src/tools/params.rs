@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::Caller;
+use super::audit::Entry;
 use super::schema::one_of;
 use super::spec::{Choice, Param, Preset};
 use crate::config::Config;
@@ -29,13 +30,15 @@ pub(super) struct Params<'a> {
     config: &'a Config,
     declared: Option<&'static [Param]>,
     clamped: Map<String, Value>,
+    /// The call's place in the record, if it has one.
+    pub(super) entry: Option<&'a Entry>,
     /// The session that the call names, once it was looked up; `None` inside for one that nobody knows.
     pub(super) located: OnceCell<Option<Located>>,
 }
 
 impl<'a> Params<'a> {
     pub(super) fn new(given: &'a Map<String, Value>, caller: &'a Caller, config: &'a Config) -> Self {
-        Self { given, caller, config, declared: None, clamped: Map::new(), located: OnceCell::new() }
+        Self { given, caller, config, declared: None, clamped: Map::new(), entry: None, located: OnceCell::new() }
     }
 
     /// The name of the action, as it is compared; `None` where none is given.

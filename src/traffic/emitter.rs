@@ -9,13 +9,14 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{broadcast, watch};
 
 use super::gateway::{Gateway, GatewayCounters};
+use super::started::{Start, StartLog};
 use super::{Draft, Event, Retention, Store};
 
 /// Maximum number of queued drafts. An action has some hundred bytes; see also [`MAX_QUEUED_BYTES`].
@@ -91,6 +92,8 @@ struct EmitterInner {
     gateway_counters: Arc<GatewayCounters>,
     failure: Mutex<Option<String>>,
     store: Mutex<Option<Arc<Store>>>,
+    /// Notes of actions that type; absent without a folder.
+    starts: OnceLock<StartLog>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -175,6 +178,7 @@ impl Emitter {
                 gateway_counters: Arc::default(),
                 failure: Mutex::default(),
                 store: Mutex::default(),
+                starts: OnceLock::new(),
                 thread: Mutex::default(),
             }),
         }
@@ -188,17 +192,43 @@ impl Emitter {
         }
         let TrafficOptions { folder, retention, journal, gateway, own_address } = recording;
         let store = Arc::new(Store::new(folder.as_deref(), retention));
+        let (starts, left) = folder.as_deref().map(StartLog::open).unzip();
         *lock(&shared.store) = Some(Arc::clone(&store));
         let gateway = gateway.and_then(|url| Gateway::start(&url, own_address, Arc::clone(&shared.gateway_counters)));
         let writer = Writer { shared: Arc::clone(shared), store, journal, gateway };
         match std::thread::Builder::new().name("kpty-traffic".into()).spawn(move || writer.run()) {
-            Ok(thread) => *lock(&shared.thread) = Some(thread),
+            Ok(thread) => {
+                *lock(&shared.thread) = Some(thread);
+                self.take_up(starts, left.unwrap_or_default());
+            }
             Err(cause) => {
                 shared.is_on.store(false, Ordering::Release);
                 *lock(&shared.failure) = Some("actions are not recorded: no thread".to_owned());
                 tracing::warn!("actions are not recorded: {cause}");
             }
         }
+    }
+
+    /// Records what an earlier server had begun and did not end, and notes starts from now on.
+    fn take_up(&self, starts: Option<StartLog>, left: Vec<Start>) {
+        let Some(starts) = starts else { return };
+        let starts = self.shared.starts.get_or_init(|| starts);
+        for start in left {
+            // It stays in the file until it is stored.
+            let number = starts.begin(start.clone());
+            self.emit(start.into_draft(number));
+        }
+    }
+
+    /// Notes an action that is about to type, on disk: one that a killed server does not end is recorded by the next.
+    /// Returns the number for its draft.
+    pub fn begin(&self, start: impl FnOnce() -> Start) -> Option<u64> {
+        let starts = self.shared.starts.get()?;
+        let number = starts.begin(start());
+        if number.is_none() {
+            self.shared.failed.fetch_add(1, Ordering::Relaxed);
+        }
+        number
     }
 
     /// Returns whether anything is recorded.
@@ -225,6 +255,7 @@ impl Emitter {
         if queue.waiting.len() >= MAX_QUEUED || queue.bytes + bytes > MAX_QUEUED_BYTES || queue.is_ending {
             drop(queue);
             self.shared.dropped.fetch_add(1, Ordering::Relaxed);
+            self.shared.end_starts(draft.started.into_iter().collect(), draft.hidden.is_some());
             return false;
         }
         let number = number.unwrap_or_else(|| queue.next_number());
@@ -321,6 +352,14 @@ impl Emitter {
     }
 }
 
+impl EmitterInner {
+    fn end_starts(&self, numbers: Vec<u64>, is_hidden: bool) {
+        if let Some(starts) = self.starts.get().filter(|_| !numbers.is_empty()) {
+            starts.end(numbers, is_hidden);
+        }
+    }
+}
+
 /// A poisoned lock still holds the newest state.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -407,6 +446,8 @@ impl Writer {
     fn write(&self, drafts: Vec<(u64, Draft)>) {
         let mut events = Vec::with_capacity(drafts.len());
         let mut logs: Vec<Log> = Vec::new();
+        let starts: Vec<u64> = drafts.iter().filter_map(|(_, draft)| draft.started).collect();
+        let is_hidden = drafts.iter().any(|(_, draft)| draft.started.is_some() && draft.hidden.is_some());
         for (_, draft) in drafts {
             let (is_for_journal, is_for_gateway) = (draft.is_for_journal, draft.is_for_gateway);
             let event = draft.finish();
@@ -428,6 +469,8 @@ impl Writer {
         if stored.is_ok() {
             self.shared.recorded.fetch_add(events.len() as u64, Ordering::Relaxed);
         }
+        // Also of an entry that is lost: it is counted.
+        self.shared.end_starts(starts, is_hidden);
         let mut result = self.note(stored, events.len() as u64);
         for Log { session, lines, count } in &logs {
             let Some(journal) = &self.journal else { break };

@@ -307,6 +307,8 @@ pub struct Draft {
     pub is_for_journal: bool,
     /// The action ran on this server, so the gateway receives it.
     pub is_for_gateway: bool,
+    /// Number of the note of its start.
+    pub started: Option<u64>,
 }
 
 impl Draft {
@@ -320,6 +322,7 @@ impl Draft {
             response_chars: TEXT_CHARS,
             is_for_journal: false,
             is_for_gateway: true,
+            started: None,
         }
     }
 

@@ -8,10 +8,12 @@ mod emitter;
 mod event;
 mod gateway;
 pub mod query;
+mod started;
 mod store;
 #[cfg(test)]
 mod tests;
 
 pub use emitter::{Emitter, Journal, Promise, TrafficCounts, TrafficOptions};
 pub use event::{AGENT_CHARS, Draft, Event, Hidden, LOOK_CHARS, SizedText, TEXT_CHARS, clean_name, new_id};
+pub use started::Start;
 pub use store::{Retention, Store};

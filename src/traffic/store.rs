@@ -320,16 +320,16 @@ impl Store {
 }
 
 /// Device and inode, which identify the file behind a path.
-type FileId = (u64, u64);
+pub(super) type FileId = (u64, u64);
 
 #[cfg(unix)]
-fn file_id(path: &Path) -> Option<FileId> {
+pub(super) fn file_id(path: &Path) -> Option<FileId> {
     use std::os::unix::fs::MetadataExt as _;
     fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 #[cfg(not(unix))]
-fn file_id(path: &Path) -> Option<FileId> {
+pub(super) fn file_id(path: &Path) -> Option<FileId> {
     path.exists().then_some((0, 0))
 }
 

@@ -1,6 +1,7 @@
 //! The traffic log of the built program: what is recorded, what is shown of it, and fixed defects of its model.
 
 mod evidence;
+mod killed;
 mod socket;
 
 use std::io::{Read as _, Write as _};
