@@ -5,7 +5,7 @@ mod delta;
 mod idle;
 mod kill;
 mod many;
-mod memory;
+pub(crate) mod memory;
 mod promise;
 mod queries;
 mod random;
@@ -31,10 +31,14 @@ pub(crate) fn amount(brief: usize, long: usize) -> usize {
 }
 
 /// Numbers that look random and are the same in every run.
-struct Seeded(u64);
+pub(crate) struct Seeded(u64);
 
 impl Seeded {
-    fn next(&mut self) -> u64 {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
         // SplitMix64.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -43,7 +47,7 @@ impl Seeded {
     }
 
     /// A number below `end`.
-    fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
 

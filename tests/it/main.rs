@@ -12,6 +12,8 @@ mod desktop_app;
 mod docs;
 mod fixtures;
 mod guard;
+#[cfg(target_os = "linux")]
+mod hostile;
 mod layers;
 mod leaks;
 mod life;

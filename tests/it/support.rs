@@ -2,7 +2,7 @@
 
 pub(crate) mod desktop;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -20,9 +20,16 @@ pub(crate) struct Run {
 const SHELL_VARIABLES: [&str; 8] =
     ["ZDOTDIR", "BASH_ENV", "ENV", "INPUTRC", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"];
 
+/// The program under test: the one that was built with the tests, or that of `KPTY_TEST_PROGRAM`, an optimised build for
+/// tests that measure.
+#[expect(clippy::disallowed_methods, reason = "a setting of the tests, not of the program")]
+fn program() -> OsString {
+    std::env::var_os("KPTY_TEST_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_kpty").into())
+}
+
 /// Returns the command, not started: with an empty home and without settings of the caller.
 pub(crate) fn command<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kpty"));
+    let mut command = Command::new(program());
     let is_setting = |name: &str| name.starts_with("KPTY_") || name.starts_with("KURORYUU_");
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     for name in names.filter(|name| is_setting(name) || SHELL_VARIABLES.contains(&name.as_str())) {
