@@ -66,6 +66,16 @@ impl Role {
     }
 }
 
+/// Who answers when a program asks for something that is not to be seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Secrets {
+    /// Anybody.
+    #[default]
+    Agent,
+    /// A person, on the page, with `kpty answer` or `kpty attach`; agents are refused.
+    Person,
+}
+
 /// Where a session lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -50,6 +50,7 @@ impl Home {
             integration,
             inherited: self.environment(),
             ring_bytes: 102_400,
+            secrets: kpty::model::Secrets::default(),
             redactor: kpty_guard::Redactor::default(),
         };
         Session::spawn(new).await.expect("a session")

@@ -105,6 +105,7 @@ async fn terminal(config: &Config) -> (State, String) {
         integration: Integration::Auto,
         inherited: config.inherited.clone(),
         ring_bytes: config.ring_bytes,
+        secrets: crate::model::Secrets::default(),
         redactor: kpty_guard::Redactor::default(),
     };
     let session = match Session::spawn(new).await {

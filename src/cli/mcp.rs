@@ -135,7 +135,7 @@ impl Engine for Remote {
             let question = json!({
                 "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": offer.name(), "arguments": arguments },
             });
-            let Caller { can_show_progress, agent, client } = caller;
+            let Caller { can_show_progress, agent, client, is_person: _ } = caller;
             let mut headers = Vec::new();
             headers.extend(can_show_progress.then_some((SHOWS_PROGRESS_HEADER, "1")));
             headers.extend(agent.as_deref().or(self.1.as_deref()).map(|agent| (AGENT_HEADER, agent)));

@@ -105,6 +105,9 @@ enum Command {
     /// Show and use a session full-screen in this terminal.
     #[cfg(unix)]
     Attach(attach::AttachArguments),
+    /// Type a secret that a session asks for, without showing it.
+    #[cfg(unix)]
+    Answer(attach::AnswerArguments),
     /// Open the page in a browser.
     Open(open::OpenArguments),
     /// Show whether a server is running, and where.
@@ -198,6 +201,8 @@ fn carry_out(command: Command) -> Result<Outcome, Failure> {
         Command::Kill(arguments) => ask(sessions::kill(arguments)),
         #[cfg(unix)]
         Command::Attach(arguments) => ask(attach::attach(arguments)),
+        #[cfg(unix)]
+        Command::Answer(arguments) => ask(attach::answer(arguments)),
         Command::Open(arguments) => ask(open::open(arguments)),
         Command::Status(arguments) => ask(status::status(arguments)),
         Command::Stop(arguments) => ask(status::stop(arguments)),

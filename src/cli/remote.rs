@@ -92,7 +92,7 @@ fn failure_code(error_code: &str) -> u8 {
     match error_code {
         "PTY_TIMEOUT" => EXIT_TIMEOUT,
         "PTY_SESSION_NOT_FOUND" => EXIT_NOT_FOUND,
-        "PTY_BUSY" => EXIT_BUSY,
+        "PTY_BUSY" | "PTY_SECRET_PROMPT" => EXIT_BUSY,
         "PTY_PROCESS_EXITED" => EXIT_EXITED,
         _ => EXIT_OTHER,
     }

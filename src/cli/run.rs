@@ -132,6 +132,7 @@ pub(super) fn new_session(
         integration: Integration::Off,
         inherited: config.inherited,
         ring_bytes: config.ring_bytes,
+        secrets: crate::model::Secrets::default(),
         redactor,
     })
 }

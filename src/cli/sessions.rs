@@ -57,6 +57,10 @@ pub(super) struct CreateArguments {
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
     env: Vec<(String, String)>,
 
+    /// Who answers hidden prompts: agent, or only a person
+    #[arg(long, value_name = "WHO", value_parser = ["agent", "person"])]
+    secrets: Option<String>,
+
     /// Start the shell without integration
     #[arg(long)]
     no_integration: bool,
@@ -128,11 +132,16 @@ pub(super) async fn list(arguments: ListArguments) -> Result<Outcome, Failure> {
     )
 }
 
+/// States in which somebody has to do something before a program goes on.
+const WAITING: [&str; 5] = ["input_line", "input_secret", "pager", "full_screen", "stopped"];
+
 fn row(session: &Map<String, Value>) -> Vec<String> {
     let number = |name: &str| session.get(name).and_then(Value::as_u64).unwrap_or(0);
+    let attention = session.get("attention").and_then(|attention| attention.get("state")?.as_str()).unwrap_or_default();
     let state = match session.get("is_alive") {
         Some(Value::Bool(false)) => "ended",
         _ if session.get("stale") == Some(&Value::Bool(true)) => "stale",
+        _ if WAITING.contains(&attention) => attention,
         _ if !text(session, "running_command").is_empty() => "busy",
         _ => "alive",
     };
@@ -169,6 +178,7 @@ pub(super) async fn create(arguments: CreateArguments) -> Result<Outcome, Failur
         "label": arguments.label,
         "env": (!env.is_empty()).then_some(env),
         "integration": arguments.no_integration.then_some("off"),
+        "secrets": arguments.secrets,
     });
     let answer = remote.client.call("create", parameters).await?;
     remote.finish(&answer, |_| EXIT_DONE, |answer| Ok(print::line(answer.text("session_id"))?))

@@ -22,6 +22,7 @@ pub enum ErrorCode {
     PtyResizeFailed,
     PtyKillFailed,
     PtyBusy,
+    PtySecretPrompt,
     PtyIncompleteCommand,
     PtyTimeout,
     DangerousCommandBlocked,

@@ -141,6 +141,12 @@ pub enum Error {
     /// The terminal cannot accept input now.
     #[error("{}", .0.message())]
     Busy(Box<Busy>),
+    /// The program asks for a secret, and those are left to people here.
+    #[error(
+        "The program asks for a secret, which only a person may type here. Nothing was typed. Ask the user to run `kpty \
+         answer {0}` or to type it on the page; Ctrl-C cancels the question"
+    )]
+    SecretPrompt(SessionId),
     /// The shell waits for the rest of the command.
     #[error(
         "The shell waits for the rest of this command (an open quote, bracket, here-document or trailing backslash). \
@@ -239,6 +245,7 @@ impl Error {
             Self::Resize { .. } => ErrorCode::PtyResizeFailed,
             Self::Kill { .. } => ErrorCode::PtyKillFailed,
             Self::Busy(_) => ErrorCode::PtyBusy,
+            Self::SecretPrompt(_) => ErrorCode::PtySecretPrompt,
             Self::Incomplete(_) => ErrorCode::PtyIncompleteCommand,
             Self::Timeout(_) => ErrorCode::PtyTimeout,
             Self::Blocked(_) => ErrorCode::DangerousCommandBlocked,

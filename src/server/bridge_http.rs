@@ -127,7 +127,7 @@ fn failed(reply: Reply) -> Refusal {
         "PTY_SESSION_NOT_FOUND" => StatusCode::NOT_FOUND,
         "DANGEROUS_COMMAND_BLOCKED" | "TERM_READ_DISABLED" => StatusCode::FORBIDDEN,
         "MISSING_PARAM" | "INVALID_PARAM" => StatusCode::BAD_REQUEST,
-        "PTY_BUSY" | "PTY_INCOMPLETE_COMMAND" => StatusCode::CONFLICT,
+        "PTY_BUSY" | "PTY_SECRET_PROMPT" | "PTY_INCOMPLETE_COMMAND" => StatusCode::CONFLICT,
         "PTY_PROCESS_EXITED" => StatusCode::GONE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     };

@@ -196,6 +196,13 @@ fn details(error: &Error) -> Value {
         Error::Write { session, .. } | Error::Resize { session, .. } => json!({ "session_id": session.as_str() }),
         Error::Kill { session, survivors } => json!({ "session_id": session.as_str(), "survivors": survivors }),
         Error::Busy(busy) => busy_details(busy),
+        Error::SecretPrompt(session) => json!({
+            "session_id": session.as_str(),
+            "next_actions": [
+                next("wait", session, json!({ "quiet_ms": 1000 }), "wait for the person's answer"),
+                interrupt(session),
+            ],
+        }),
         Error::Incomplete(incomplete) => json!({
             "session_id": incomplete.session.as_str(),
             "command_id": incomplete.command.to_string(),

@@ -67,6 +67,8 @@ pub struct Caller {
     pub agent: Option<String>,
     /// The program that it calls through, and that program's session.
     pub client: Option<String>,
+    /// A person at a keyboard, who may type secrets: on the page, or attached.
+    pub is_person: bool,
 }
 
 /// The tools with all state that their actions need; clones share it.

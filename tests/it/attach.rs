@@ -15,13 +15,13 @@ use crate::support::Folder;
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A tmux with one pane of 80 by 24.
-struct Tmux {
+pub(crate) struct Tmux {
     folder: Folder,
 }
 
 impl Tmux {
     /// Starts a shell with a plain prompt.
-    fn start(server: &Server) -> Self {
+    pub(crate) fn start(server: &Server) -> Self {
         let tmux = Self { folder: Folder::new() };
         let path = env!("CARGO_BIN_EXE_kpty");
         let shell = format!("env PS1='outer$ ' KPTY={path} KURORYUU_MCP_URL={} sh", server.url());
@@ -39,17 +39,17 @@ impl Tmux {
     }
 
     /// The visible rows, without what is blank at the end.
-    fn screen(&self) -> String {
+    pub(crate) fn screen(&self) -> String {
         let rows = self.run(&["capture-pane", "-p"]);
         rows.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim_end().to_owned()
     }
 
-    fn keys(&self, keys: &[&str]) {
+    pub(crate) fn keys(&self, keys: &[&str]) {
         self.run(&[&["send-keys"], keys].concat());
     }
 
     /// Waits until the screen is as wanted.
-    fn until(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
+    pub(crate) fn until(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
         let began = Instant::now();
         loop {
             let screen = self.screen();
@@ -61,12 +61,12 @@ impl Tmux {
         }
     }
 
-    fn sees(&self, text: &str) {
+    pub(crate) fn sees(&self, text: &str) {
         self.until(text, |screen| screen.contains(text));
     }
 
     /// Attaches, and waits for the notice to come and go.
-    fn attach(&self, arguments: &str) {
+    pub(crate) fn attach(&self, arguments: &str) {
         self.keys(&[&format!("$KPTY attach {arguments}; echo code=$?"), "Enter"]);
         self.sees("detaches");
     }

@@ -29,6 +29,8 @@ mod register;
 mod registry;
 mod replay;
 mod screenshot;
+#[cfg(unix)]
+mod secrets;
 mod serve;
 mod server;
 mod sizes;

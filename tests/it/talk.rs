@@ -54,6 +54,7 @@ impl Bench {
             integration,
             inherited,
             ring_bytes: 102_400,
+            secrets: kpty::model::Secrets::default(),
             redactor: kpty_guard::Redactor::default(),
         }
     }

@@ -246,7 +246,7 @@ fn wait_for_echo_off(server: &Server, id: &str) {
 }
 
 /// The files below a folder that have some bytes in them.
-fn files_with(folder: &std::path::Path, needle: &[u8]) -> Vec<String> {
+pub(crate) fn files_with(folder: &std::path::Path, needle: &[u8]) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();

@@ -3,6 +3,7 @@
 //! The screen comes from the server's engine as cells, so it is true at once, whatever was printed before. Keys go
 //! back by their names through the same tools as everything else. Several may be attached; each sees what all type.
 
+mod answer;
 mod input;
 mod paint;
 mod tty;
@@ -24,6 +25,7 @@ use super::remote::{EXIT_CODES, Remote};
 use super::{EXIT_DONE, EXIT_EXITED, Failure, Outcome, print};
 use crate::error::Error;
 use crate::server::live::{PATH, wire};
+pub(super) use answer::{AnswerArguments, answer};
 use input::Reader;
 use paint::Painter;
 use tty::Tty;

@@ -360,6 +360,9 @@ impl LiveClient {
                 let mut sessions = body.remove("sessions").unwrap_or_else(|| json!([]));
                 for session in sessions.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
                     // These fields change with every byte and are not shown.
+                    if let Some(attention) = session.get_mut("attention").and_then(Value::as_object_mut) {
+                        attention.remove("evidence");
+                    }
                     session
                         .retain(|name, _| !["last_activity", "buffer_size", "last_heartbeat"].contains(&name.as_str()));
                 }
@@ -388,7 +391,7 @@ impl LiveClient {
         };
         let (tools, name, answering) = (self.tools.clone(), self.name, self.answering.clone());
         self.tasks.spawn(async move {
-            let body = Value::Object(tools.call(&args, Caller::named(name)).await.body);
+            let body = Value::Object(tools.call(&args, Caller { is_person: true, ..Caller::named(name) }).await.body);
             let _ = answering.send(Outgoing::Reply { n, body }).await;
             // Not before: who takes no answers asks nothing more.
             drop(place);
@@ -437,7 +440,7 @@ async fn type_in_order(
     answers: mpsc::Sender<Outgoing>,
 ) {
     while let Some((n, args)) = typed.recv().await {
-        let body = Value::Object(tools.call(&args, Caller::named(name)).await.body);
+        let body = Value::Object(tools.call(&args, Caller { is_person: true, ..Caller::named(name) }).await.body);
         if answers.send(Outgoing::Reply { n, body }).await.is_err() {
             return;
         }

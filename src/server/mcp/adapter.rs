@@ -110,6 +110,7 @@ impl AnswersPlainCalls for Adapter {
             can_show_progress: plain.shows_progress,
             agent: plain.agent.clone(),
             client: client_name(plain.client.as_deref(), plain.session.as_deref()),
+            is_person: false,
         };
         let call = ToolCall { offer, arguments, caller };
         let answer = self.engine.call(call).await;
@@ -153,6 +154,7 @@ impl ServerHandler for Adapter {
             can_show_progress: token.is_some() || origin.shows_progress,
             agent: origin.agent.clone(),
             client: client_name(origin.client.as_deref().or(named), origin.session.as_deref()),
+            is_person: false,
         };
         let call = ToolCall { offer, arguments: request.arguments.unwrap_or_default(), caller };
         let answer = tokio::select! {

@@ -11,6 +11,7 @@ use kpty_emulator::Buffer;
 
 use super::evidence::Phase;
 use super::{Session, Writer};
+use crate::terminal::AttentionState;
 use crate::terminal::secret_question::is_secret_question;
 
 impl Session {
@@ -20,7 +21,7 @@ impl Session {
             None => false,
             Some(modes) if modes.echo => false,
             Some(modes) if modes.canonical => true,
-            Some(_) => self.asks_for_secret(),
+            Some(_) => self.asks_for_secret() || self.is_asked_behind(),
         }
     }
 
@@ -39,6 +40,16 @@ impl Session {
         if is_hidden {
             *self.shared.typed_hidden.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         }
+    }
+
+    /// A program that has the terminal in raw mode passes on what is typed to one that hides it.
+    fn is_asked_behind(&self) -> bool {
+        let is_at_prompt = {
+            let terminal = self.shared.lock();
+            terminal.shell.as_ref().is_some_and(|shell| shell.phase == Phase::Prompt)
+                || terminal.emulator.buffer() == Buffer::Alternate
+        };
+        !is_at_prompt && self.attention().state == AttentionState::InputSecret
     }
 
     /// The cursor stands behind a question for a secret. At a shell's prompt it never does, whatever the prompt says.

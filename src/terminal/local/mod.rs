@@ -30,6 +30,7 @@ mod readiness;
 mod record;
 mod rendered;
 mod ring;
+mod secrets;
 mod sentinel_evidence;
 mod spawn;
 mod state;
@@ -57,7 +58,7 @@ pub use view::Moment;
 use crate::error::{Error, Exited, Result};
 use crate::ids::{CommandId, SessionId};
 use crate::masked::Page;
-use crate::model::{ExitInfo, Owner};
+use crate::model::{ExitInfo, Owner, Secrets};
 use crate::terminal::local::pty::{Control, Foreground, Incarnation};
 use crate::terminal::{Command, InputTurn, Output};
 use kpty_guard::{Masked, Redactor};
@@ -69,6 +70,8 @@ use write::Writer;
 #[derive(Clone)]
 pub struct Session {
     shared: Arc<Shared>,
+    /// Whoever holds it is a person, who may type secrets.
+    is_person: bool,
 }
 
 /// What handle and driver share.
@@ -80,6 +83,7 @@ struct Shared {
     cwd: PathBuf,
     owner: Mutex<Owner>,
     created_at: SystemTime,
+    secrets: Secrets,
     terminal: Mutex<TerminalState>,
     outbox: Mutex<Outbox>,
     /// Wakes the driver for what is left in the outbox.

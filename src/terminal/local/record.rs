@@ -8,6 +8,7 @@ use kpty_emulator::Size;
 use super::Session;
 use super::state::{TerminalState, without_marks};
 use crate::error::{Error, Result};
+use crate::model::Secrets;
 use crate::recording::{Options, Recorder, Tap, paint};
 
 /// Bytes of a sequence without an end that are waited for; what is longer is none of our marks.
@@ -129,7 +130,8 @@ impl Session {
         let tap = self.shared.lock().tapped.as_ref().map(|tapped| tapped.tap.clone());
         let Some(tap) = tap.filter(Tap::wants_input) else { return };
         // A password is typed while nothing shows it.
-        if !(tap.is_masked() && self.hides_input()) {
+        let may_show_secrets = !tap.is_masked() && self.secrets() == Secrets::Agent;
+        if may_show_secrets || !self.hides_input() {
             tap.input(bytes);
         }
     }

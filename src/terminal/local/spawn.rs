@@ -20,7 +20,7 @@ use super::state::TerminalState;
 use super::{Session, Shared};
 use crate::error::{Error, Result};
 use crate::ids::{SessionId, random_hex};
-use crate::model::Owner;
+use crate::model::{Owner, Secrets};
 use crate::recording::Tap;
 use crate::terminal::local::pty::{self, Pty, SpawnSpec};
 use kpty_guard::Redactor;
@@ -84,6 +84,8 @@ pub struct NewSession {
     pub inherited: Vec<(OsString, OsString)>,
     /// Bytes of raw output to keep.
     pub ring_bytes: usize,
+    /// Who answers questions for secrets.
+    pub secrets: Secrets,
     /// Redacts what is shown, values of the environment included.
     pub redactor: Redactor,
 }
@@ -131,6 +133,7 @@ impl Session {
             cwd: new.cwd,
             owner: Mutex::new(new.owner),
             created_at: SystemTime::now(),
+            secrets: new.secrets,
             terminal: Mutex::new(terminal),
             outbox: Mutex::default(),
             left_over: Notify::new(),
@@ -152,7 +155,7 @@ impl Session {
         if let Some(folder) = folder {
             tokio::spawn(remove_after_first_prompt(folder, Arc::clone(&shared)));
         }
-        Ok(Self { shared })
+        Ok(Self { shared, is_person: false })
     }
 }
 

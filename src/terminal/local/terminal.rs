@@ -89,6 +89,7 @@ impl Terminal for Session {
     }
 
     async fn talk(&self, request: TalkRequest) -> Result<TalkResult> {
+        self.check_secret_prompt()?;
         Self::talk(self, request).await
     }
 

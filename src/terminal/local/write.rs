@@ -32,6 +32,7 @@ pub(super) enum Writer {
 impl Session {
     /// Types bytes. Comes back when the child's terminal has them all.
     pub async fn write(&self, bytes: &[u8]) -> Result<usize> {
+        self.check_typed(bytes)?;
         self.write_as(Writer::Other, bytes, None).await
     }
 

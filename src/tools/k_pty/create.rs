@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::owner::{AGENT_ID, CLAUDE_SESSION, LABEL, OWNER_AGENT_ID, OWNER_ROLE, OWNER_SESSION_ID, owner};
 use crate::error::{Error, Result};
+use crate::model::Secrets;
 use crate::registry::check_text;
 use crate::terminal::local::{Integration, NewSession};
 use crate::tools::Tools;
@@ -38,6 +39,7 @@ pub(in crate::tools) static ACTION: Action = Action {
         CLI_TYPE,
         INTEGRATION.param,
         PAGER,
+        SECRETS.param,
     ],
     effect: Effect::Change,
     on_page: true,
@@ -46,6 +48,7 @@ pub(in crate::tools) static ACTION: Action = Action {
     begin: begin::<Create>,
 };
 
+const SECRETS_OF: [(&str, Secrets); 2] = [("agent", Secrets::Agent), ("person", Secrets::Person)];
 const INTEGRATIONS: [(&str, Integration); 2] = [("auto", Integration::Auto), ("off", Integration::Off)];
 
 const SHELL: Param = Param::text("shell", "the program; the server's default shell if not given");
@@ -59,6 +62,8 @@ const ENV: Param = Param::object("env", "variables to set").recorded(Recorded::O
 const CLI_TYPE: Param = Param { preset: Preset::Word("shell"), ..Param::text("cli_type", "kind of program") };
 const INTEGRATION: Choice<Integration> =
     Param::text("integration", "auto, or off to leave the shell as it is").one_of(&INTEGRATIONS).or("auto");
+const SECRETS: Choice<Secrets> =
+    Param::text("secrets", "who answers hidden prompts: agent, or only a person").one_of(&SECRETS_OF).or("agent");
 const PAGER: Param = Param::flag("pager", false, "true leaves PAGER and the like as they are");
 
 struct Create {
@@ -99,6 +104,7 @@ impl Handler for Create {
             integration: params.chosen(&INTEGRATION)?,
             inherited: config.inherited.clone(),
             ring_bytes: config.ring_bytes,
+            secrets: params.chosen(&SECRETS)?,
             redactor: Redactor::clone(redactor),
             shell,
             cwd,

@@ -27,7 +27,10 @@ pub(super) fn session_id(params: &Params<'_>) -> Result<SessionId> {
 impl Tools {
     /// The session that is asked for, whoever runs it.
     pub(super) fn target(&self, params: &Params<'_>) -> Result<Target> {
-        Ok(self.target_of(self.located(params)?))
+        Ok(match self.located(params)? {
+            Located::Local(session) if params.caller().is_person => Arc::new(session.as_person()),
+            located => self.target_of(located),
+        })
     }
 
     /// The terminal of a session.
