@@ -132,16 +132,11 @@ pub(super) async fn list(arguments: ListArguments) -> Result<Outcome, Failure> {
     )
 }
 
-/// States in which somebody has to do something before a program goes on.
-const WAITING: [&str; 5] = ["input_line", "input_secret", "pager", "full_screen", "stopped"];
-
 fn row(session: &Map<String, Value>) -> Vec<String> {
     let number = |name: &str| session.get(name).and_then(Value::as_u64).unwrap_or(0);
-    let attention = session.get("attention").and_then(|attention| attention.get("state")?.as_str()).unwrap_or_default();
     let state = match session.get("is_alive") {
         Some(Value::Bool(false)) => "ended",
         _ if session.get("stale") == Some(&Value::Bool(true)) => "stale",
-        _ if WAITING.contains(&attention) => attention,
         _ if !text(session, "running_command").is_empty() => "busy",
         _ => "alive",
     };

@@ -28,6 +28,8 @@ const FRAME_INTERVAL: Duration = Duration::from_nanos(33_400_000);
 const SMALL_INTERVAL: Duration = Duration::from_millis(200);
 /// Minimum interval between session lists.
 const LIST_INTERVAL: Duration = Duration::from_secs(1);
+/// The same while sessions work and say nothing: each look comes after twice the time.
+const LONGEST_LIST_INTERVAL: Duration = Duration::from_secs(64);
 /// Maximum number of frames sent but not drawn yet.
 const MAX_UNDRAWN: u64 = 2;
 /// Interval at which recorded events are sent.
@@ -133,6 +135,8 @@ struct LiveClient {
     drawn: u64,
     list_due: Option<Instant>,
     list_told: Instant,
+    /// When a session that works is looked at again: a program may begin to ask without saying anything.
+    list_again: Duration,
     /// Session list as last sent.
     list: Value,
     traffic: Option<broadcast::Receiver<Arc<Event>>>,
@@ -181,6 +185,7 @@ impl LiveClient {
             drawn: 0,
             list_due: None,
             list_told: now - LIST_INTERVAL,
+            list_again: LIST_INTERVAL,
             list: Value::Null,
             traffic: None,
             events: VecDeque::new(),
@@ -329,6 +334,7 @@ impl LiveClient {
         self.next_frame = now + FRAME_INTERVAL;
         self.sent += 1;
         // After output, a session may run another program.
+        self.list_again = LIST_INTERVAL;
         self.list_soon();
         serde_json::to_string(&Frames { t: "frames".to_owned(), s: self.sent, frames }).ok()
     }
@@ -365,6 +371,10 @@ impl LiveClient {
                     }
                     session
                         .retain(|name, _| !["last_activity", "buffer_size", "last_heartbeat"].contains(&name.as_str()));
+                }
+                if sessions.as_array().into_iter().flatten().any(works) {
+                    self.list_due = self.list_due.or(Some(Instant::now() + self.list_again));
+                    self.list_again = (2 * self.list_again).min(LONGEST_LIST_INTERVAL);
                 }
                 if sessions == self.list {
                     return None;
@@ -451,6 +461,13 @@ async fn type_in_order(
 fn typing_actions() -> Vec<&'static str> {
     let types = |action: &&&'static Action| action.effect == Effect::Type;
     DEFAULT_TOOL.actions.iter().filter(types).flat_map(|action| action.names()).collect()
+}
+
+/// What a session of the list does may change without another sign.
+fn works(session: &Value) -> bool {
+    session
+        .get("attention")
+        .is_some_and(|attention| attention["state"] == "running" || attention["state"] == "starting")
 }
 
 fn refused(why: &str) -> Value {

@@ -145,6 +145,8 @@ class App {
       return ["is-ended", how];
     }
     if (session.stale) return ["is-stale", "silent"];
+    const asked = { input_line: "asks", input_secret: "asks for a secret", pager: "pager", stopped: "stopped" }[session.attention?.state];
+    if (asked) return ["is-asking", asked];
     const shell = (session.shell ?? "").split("/").pop();
     const isOther = session.foreground && shell && session.foreground !== shell;
     return session.running_command || isOther ? ["is-running", "running"] : ["", "idle"];
