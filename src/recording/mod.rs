@@ -18,6 +18,7 @@ use std::time::Duration;
 use kpty_emulator::Size;
 
 pub use folder::{MAX_FILES, MAX_RUNNING, RecordingFolder, make_folder};
+pub use mask::Released;
 pub use paint::paint;
 pub use recorder::{DEFAULT_MAX_BYTES, Echo, End, MAX_BYTES_CAP, Options, Recorder, Status, Tap};
 

@@ -7,6 +7,8 @@ use std::time::Duration;
 use kpty_emulator::Size;
 use serde_json::json;
 
+use super::mask::Released;
+
 /// Event kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -52,9 +54,9 @@ impl<W: Write> CastWriter<W> {
     }
 
     /// Writes output or input, which may end inside a character.
-    pub(super) fn data(&mut self, at: Duration, kind: Kind, bytes: &[u8]) -> io::Result<()> {
+    pub(super) fn data(&mut self, at: Duration, kind: Kind, released: &Released) -> io::Result<()> {
         let open = &mut self.open[usize::from(kind == Kind::Input)];
-        open.extend_from_slice(bytes);
+        open.extend_from_slice(released.as_bytes());
         let whole = whole_characters(open);
         let text = String::from_utf8_lossy(&open[..whole]).into_owned();
         open.drain(..whole);
@@ -106,20 +108,24 @@ mod tests {
     use super::super::{Action, Event, cast};
     use super::*;
 
+    fn raw(bytes: &[u8]) -> Released {
+        Released::output(bytes.to_vec(), None)
+    }
+
     #[test]
     fn what_is_written_is_read_back() {
         let size = Size::new(20, 5).expect("a size");
         let mut file = Vec::new();
         let mut writer = CastWriter::new(&mut file, size, 1_700_000_000, Some("a \"title\"")).expect("memory");
         let at = Duration::from_millis;
-        writer.data(at(500), Kind::Output, b"a\x1b[31m\"\\\r\n").expect("memory");
-        writer.data(at(600), Kind::Input, b"x").expect("memory");
+        writer.data(at(500), Kind::Output, &raw(b"a\x1b[31m\"\\\r\n")).expect("memory");
+        writer.data(at(600), Kind::Input, &raw(b"x")).expect("memory");
         let umlaut = "ü日".as_bytes();
         for (index, byte) in umlaut.iter().enumerate() {
-            writer.data(at(700 + index as u64), Kind::Output, &[*byte]).expect("memory");
+            writer.data(at(700 + index as u64), Kind::Output, &raw(&[*byte])).expect("memory");
         }
         writer.resize(at(800), Size::new(40, 10).expect("a size")).expect("memory");
-        writer.data(at(900), Kind::Output, b"\xff\xe6").expect("memory");
+        writer.data(at(900), Kind::Output, &raw(b"\xff\xe6")).expect("memory");
         writer.event(at(950), Kind::Marker, "a note").expect("memory");
         writer.finish(at(1_000)).expect("memory");
         let written = writer.bytes;
@@ -156,7 +162,7 @@ mod tests {
         let mut pieces = Pieces(Vec::new());
         let mut writer = CastWriter::new(&mut pieces, Size::default(), 0, None).expect("memory");
         for n in 0..3 {
-            writer.data(Duration::from_secs(n), Kind::Output, b"two\r\nlines").expect("memory");
+            writer.data(Duration::from_secs(n), Kind::Output, &raw(b"two\r\nlines")).expect("memory");
         }
         assert_eq!(pieces.0.len(), 4);
         assert!(pieces.0.iter().all(|piece| piece.iter().filter(|&&byte| byte == b'\n').count() == 1));

@@ -63,7 +63,7 @@ impl Registry {
 
     /// Frees memory for a larger window of a session.
     pub fn free_memory_for_window(&self, session: &Session, size: Size) -> Result<()> {
-        let before = Emulator::memory_of_size(session.info().size);
+        let before = Emulator::memory_of_size(session.size());
         match Emulator::memory_of_size(size).saturating_sub(before) {
             ..SMALL_GROWTH => Ok(()),
             growth => self.ensure_memory(growth),

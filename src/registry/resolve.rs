@@ -50,7 +50,8 @@ fn has_key(query: &SessionQuery, record: &SessionRecord) -> bool {
 /// Returns whether the session's working folder or last command matches.
 fn runs_there(query: &SessionQuery, folder: Option<&Folder>, session: &Session) -> bool {
     let has_text = |text: &str| session.last_command().is_some_and(|line| line.contains(text));
-    folder.is_some_and(|folder| folder.is(&session.info().cwd)) || query.last_command.as_deref().is_some_and(has_text)
+    folder.is_some_and(|folder| session.is_in(|path| folder.is(path)))
+        || query.last_command.as_deref().is_some_and(has_text)
 }
 
 /// A folder, compared by path or by canonical path.

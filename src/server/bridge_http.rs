@@ -216,7 +216,7 @@ async fn command(State(tools): State<Tools>, request: Request) -> JsonResult {
     Ok(Json(json!({
         "ok": true,
         "command_id": result.command.id.to_string(),
-        "command": session.redactor().mask_str(&result.command.line),
+        "command": result.command.line(&session.redactor()),
         "running": end.is_none(),
         "sentinel_found": end.is_some(),
         "completed_by": end.map(|end| end.by.as_str()),
@@ -335,7 +335,7 @@ async fn list(State(tools): State<Tools>) -> JsonResult {
             let info = session.info();
             json!({
                 "session_id": info.id.as_str(), "internal_id": info.id.as_str(), "pid": info.pid,
-                "cols": info.size.cols(), "rows": info.size.rows(), "cwd": info.cwd.display().to_string(),
+                "cols": info.size.cols(), "rows": info.size.rows(), "cwd": info.cwd,
                 "alive": true,
             })
         })

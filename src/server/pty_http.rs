@@ -93,8 +93,7 @@ impl PtyRoutes {
     fn record(&self, action: &str, caller: &Caller, began: Instant, mut given: Map<String, Value>, answer: &Value) {
         given.insert("action".to_owned(), json!(action));
         let body = answer.as_object().cloned().unwrap_or_default();
-        let is_error = body.get("ok") == Some(&Value::Bool(false));
-        self.tools.record(&given, caller, began, &Reply { body, is_error });
+        self.tools.record(&given, caller, began, &Reply::of_route(body, self.tools.redactor()));
     }
 }
 

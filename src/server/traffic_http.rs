@@ -10,6 +10,7 @@ use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use kpty_guard::{Masked, Redactor};
 use serde_json::{Map, Value, json};
 
 use super::body::{JsonResult, Refusal, json_bytes};
@@ -20,7 +21,7 @@ use super::traffic_ws::{self, Listeners};
 use crate::model::{iso_time_millis, millis_from_iso};
 use crate::tools::Tools;
 use crate::traffic::query::{Filter, MAX_PAGE, SessionSummary, Stats, breakdown};
-use crate::traffic::{Draft, Event, SizedText, Store, new_id};
+use crate::traffic::{Draft, Event, GivenText, SizedText, Store, new_id};
 
 /// Default page size.
 const PAGE: u64 = 50;
@@ -308,20 +309,21 @@ async fn emit(State(traffic): State<TrafficRoutes>, request: Request) -> JsonRes
         let fault = json!({ "type": "dict_type", "loc": ["body"], "msg": "Input should be an object", "input": null });
         (StatusCode::UNPROCESSABLE_ENTITY, Json(json!({ "detail": [fault] })))
     })?;
-    let mut event = event_from(&body)
+    let redactor = traffic.tools.redactor();
+    let (mut event, command) = event_from(&body, redactor)
         .map_err(|problem| refuse(StatusCode::BAD_REQUEST, &format!("Invalid event data: {problem}")))?;
     event.agent_id = event.agent_id.or(agent);
     event.id = new_id(event.at);
     let id = event.id.clone();
-    let draft = Draft { is_for_gateway: false, ..Draft::new(event, Arc::clone(traffic.tools.redactor())) };
+    let draft = Draft { is_for_gateway: false, command, ..Draft::new(event, Arc::clone(redactor)) };
     match traffic.tools.traffic().emit(draft) {
         true => Ok(Json(json!({ "ok": true, "id": id, "message": "Event stored and broadcast" }))),
         false => Err(refuse(StatusCode::INTERNAL_SERVER_ERROR, "Failed to store event")),
     }
 }
 
-/// Reads an event in its sender's notation.
-fn event_from(body: &Map<String, Value>) -> Result<Event, String> {
+/// Reads an event in its sender's notation, and what its caller gave.
+fn event_from(body: &Map<String, Value>, redactor: &Redactor) -> Result<(Event, Option<GivenText>), String> {
     let text = |name: &str| match body.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -337,16 +339,18 @@ fn event_from(body: &Map<String, Value>) -> Result<Event, String> {
         Some(value) => value.as_u64().map(Some).ok_or_else(|| format!("{name} must be a whole number")),
     };
     let required = |name: &str| text(name)?.filter(|text| !text.is_empty()).ok_or(format!("{name} is required"));
-    let sized = |name: &str, size: &str| -> Result<Option<SizedText>, String> {
-        let size = count(size)?;
-        // A sender that truncated the text reports its full size.
-        Ok(text(name)?.map(SizedText::new).map(|text| SizedText { size: text.size.max(size.unwrap_or(0)), ..text }))
+    let masked = |name: &str| -> Result<Option<Masked>, String> { Ok(text(name)?.map(|text| redactor.mask(text))) };
+    // A sender that truncated a text reports its full size.
+    let sized = |name: &str, size: &str| -> Result<Option<GivenText>, String> {
+        let size = count(size)?.unwrap_or(0);
+        Ok(text(name)?.map(GivenText::new).map(|text| GivenText { size: text.size.max(size), ..text }))
     };
     let mut event = Event::new(required("action")?, required("session_id")?);
     event.agent_id = text("agent_id")?;
     event.owner_session_id = text("owner_session_id")?;
-    event.command = sized("command", "command_size")?;
-    event.response = sized("response", "response_size")?;
+    let command = sized("command", "command_size")?;
+    let response = sized("response", "response_size")?;
+    event.response = response.map(|GivenText { text, size }| SizedText { kept: redactor.mask(text), size });
     event.duration = match body.get("duration") {
         None | Some(Value::Null) => Duration::ZERO,
         Some(value) => {
@@ -358,7 +362,7 @@ fn event_from(body: &Map<String, Value>) -> Result<Event, String> {
     event.timed_out = flag("timed_out", false)?;
     event.success = flag("success", true)?;
     event.error_code = text("error_code")?;
-    event.error_message = text("error_message")?;
+    event.error_message = masked("error_message")?;
     event.blocked = flag("blocked", false)?;
     event.blocked_pattern = text("blocked_pattern")?;
     event.session_source = text("session_source")?;
@@ -368,7 +372,7 @@ fn event_from(body: &Map<String, Value>) -> Result<Event, String> {
     event.exit_code = body.get("exit_code").and_then(Value::as_i64);
     let others = body.iter().filter(|(name, _)| !KNOWN.contains(&name.as_str()));
     event.extra = others.map(|(name, value)| (name.clone(), value.clone())).collect();
-    Ok(event)
+    Ok((event, command))
 }
 
 /// Returns the caller that a request claims to be.
@@ -413,9 +417,9 @@ mod tests {
             "action": "bash_output", "session_id": "s", "duration": 12.5, "success": false, "exit_code": 3, "wave_id": "w",
             "command": "abc", "command_size": 99, "timed_out": true,
         });
-        let event = event_from(body.as_object().expect("an object")).expect("an event");
+        let (event, command) = event_from(body.as_object().expect("an object"), &Redactor::off()).expect("an event");
         assert_eq!(event.duration, Duration::from_micros(12_500));
-        assert_eq!(event.command.as_ref().map(|text| text.size), Some(99));
+        assert_eq!(command.map(|text| text.size), Some(99));
         assert_eq!((event.exit_code, event.success, event.timed_out), (Some(3), false, true));
         assert_eq!(event.extra.keys().collect::<Vec<_>>(), ["wave_id"]);
         for bad in [
@@ -428,7 +432,7 @@ mod tests {
             json!({ "action": "a", "session_id": "s", "success": "yes" }),
             json!({ "action": "a", "session_id": "s", "timeout_ms": "9" }),
         ] {
-            assert!(event_from(bad.as_object().expect("an object")).is_err(), "{bad}");
+            assert!(event_from(bad.as_object().expect("an object"), &Redactor::off()).is_err(), "{bad}");
         }
     }
 }

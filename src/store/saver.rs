@@ -20,7 +20,7 @@ use super::{SaveSource, Store};
 use crate::ids::SessionId;
 use crate::model::{ExitInfo, SessionRecord};
 use crate::registry::{MAX_EVENTS, RegistryEvent};
-use crate::terminal::local::{Info, Session};
+use crate::terminal::local::Session;
 
 /// Debounce of registry changes.
 const REGISTRY_DEBOUNCE: Duration = Duration::from_secs(1);
@@ -356,12 +356,6 @@ async fn save_session(shared: &Arc<SaverInner>, session: &Session) -> bool {
         return true;
     }
     let buffer = session.read_raw(BUFFER_BYTES, Duration::ZERO).await;
-    let redactor = session.redactor();
-    let info = Info {
-        cwd: redactor.redact(&info.cwd.to_string_lossy()).into_owned().into(),
-        shell: redactor.redact(&info.shell).into_owned(),
-        ..info
-    };
     let target = SaveTarget::Session(session.id().clone());
     let is_saved = shared.write(target, move |store| store.save_session(&SavedSession { info, buffer })).await;
     if is_saved && let Some(saved) = shared.state().sessions.get_mut(session.id()) {

@@ -5,8 +5,10 @@
 //! the screen shows: text that looks like a question proves nothing while nobody reads.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
+use kpty_guard::{Masked, Redactor};
 use serde::{Serialize, Serializer};
 use strum::IntoStaticStr;
 
@@ -133,7 +135,7 @@ pub struct Attention {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evidence {
     /// The program that the state is about.
-    Foreground(String),
+    Foreground(Masked),
     /// Something that is so.
     Fact(&'static str),
     /// Milliseconds without output.
@@ -175,6 +177,8 @@ pub struct Facts {
     pub reads_secretly: bool,
     /// For how long nothing was printed or typed.
     pub quiet: Duration,
+    /// Masks the names of programs.
+    pub redactor: Arc<Redactor>,
 }
 
 /// Where the shell is, as far as a shell has the terminal.
@@ -455,7 +459,7 @@ impl Facts {
         }
         let mut evidence = Vec::new();
         let named = reader.or_else(|| self.processes.as_deref().and_then(<[Process]>::first));
-        evidence.extend(named.map(|process| Evidence::Foreground(process.name.clone())));
+        evidence.extend(named.map(|process| Evidence::Foreground(self.redactor.mask_str(&process.name))));
         evidence.extend(match self.shell {
             Shell::Busy => None,
             Shell::Starting => Some(Fact("shell_starting")),

@@ -10,7 +10,7 @@ use kpty_emulator::Place;
 use super::output::Output;
 use super::sentinel::{Pipeline, Sentinel};
 use crate::ids::CommandId;
-use kpty_guard::whole_words;
+use kpty_guard::{Masked, Redactor, whole_words};
 
 /// Commands that are remembered; the oldest finished ones go first.
 pub const MAX_COMMANDS: usize = 1_000;
@@ -32,7 +32,7 @@ pub struct Edge {
     /// Where.
     pub point: Point,
     /// The text of the line there.
-    pub line: String,
+    pub(in crate::terminal) line: String,
     /// When.
     pub at: Instant,
 }
@@ -120,17 +120,29 @@ pub struct End {
     pub edge: Edge,
 }
 
-/// One command.
+/// One command. Its texts leave the terminal masked:
+///
+/// ```
+/// fn shown(command: &kpty::terminal::Command, redactor: &kpty_guard::Redactor) -> serde_json::Value {
+///     serde_json::json!({ "line": command.line(redactor) })
+/// }
+/// ```
+///
+/// ```compile_fail,E0616
+/// fn shown(command: &kpty::terminal::Command) -> serde_json::Value {
+///     serde_json::json!({ "line": command.line })
+/// }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Command {
     /// Its number.
     pub id: CommandId,
-    /// What was typed.
-    pub line: String,
-    /// Where the shell was.
-    pub cwd: Option<String>,
+    /// What was typed, secrets and all: others get [`Command::line`].
+    pub(in crate::terminal) line: String,
+    /// Where the shell was; others get [`Command::cwd`].
+    pub(in crate::terminal) cwd: Option<String>,
     /// How it was handed over.
-    pub way: Way,
+    pub(in crate::terminal) way: Way,
     /// The sentinel that its caller gave, by which a caller finds it again who never got its number.
     pub named: Option<String>,
     /// When.
@@ -158,6 +170,16 @@ pub struct Command {
 }
 
 impl Command {
+    /// What was typed, secrets masked.
+    pub fn line(&self, redactor: &Redactor) -> Masked {
+        redactor.mask_str(&self.line)
+    }
+
+    /// Where the shell was, secrets masked.
+    pub fn cwd(&self, redactor: &Redactor) -> Option<Masked> {
+        self.cwd.as_deref().map(|cwd| redactor.mask_str(cwd))
+    }
+
     /// How long it has been running, or ran.
     pub fn age(&self) -> Duration {
         self.end.as_ref().map_or_else(|| self.since.elapsed(), |end| end.after)

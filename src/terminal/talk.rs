@@ -1,6 +1,5 @@
 //! What `talk` is asked and what it answers, for every kind of terminal.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use super::commands::Evidence;
@@ -47,13 +46,13 @@ pub struct TalkResult {
     /// How long it ran.
     pub duration: Duration,
     /// The directory of the shell that ran it, without symbolic links; unknown of a shell on another machine.
-    pub cwd: Option<PathBuf>,
+    pub cwd: Option<Masked>,
     /// The name by which the shell itself knows that directory, where it is another one.
-    pub logical_cwd: Option<PathBuf>,
+    pub logical_cwd: Option<Masked>,
     /// Evidence of its end.
     pub completed_by: Evidence,
     /// The text that would have ended, or ended, the output.
-    pub sentinel: String,
+    pub sentinel: Masked,
     /// What it printed, as bytes.
     pub raw_output: Masked,
 }

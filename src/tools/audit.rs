@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Map, Value};
 
-use super::envelope::Reply;
+use super::envelope::{Reply, text_of};
 use super::k_pty::screen::Screen;
 use super::params::{ACTION, AS_AGENT, action_name, number};
 use super::spec::{Action, Effect, Preset, Recorded, Tool};
@@ -21,8 +21,8 @@ use crate::registry::Located;
 use crate::terminal::desktop::Desktop;
 use crate::terminal::local::Session;
 use crate::terminal::local::keys::Key;
-use crate::traffic::{Draft, Event, Hidden, LOOK_CHARS, Promise, SizedText, Start, TEXT_CHARS, clean_name};
-use kpty_guard::{Redactor, whole_words};
+use crate::traffic::{Draft, Event, GivenText, Hidden, LOOK_CHARS, Promise, SizedText, Start, TEXT_CHARS, clean_name};
+use kpty_guard::{Masked, MaskedStr, Redactor, whole_words};
 
 /// Bytes of a text that go to the record, where it is masked and cut to much less.
 const MAX_BYTES: usize = 128 << 10;
@@ -156,7 +156,7 @@ impl Done {
         if let Some(promise) = self.promise.take() {
             self.entry.is_open = false;
             let draft = self.entry.draft(Some(&self.reply), self.screen.as_deref());
-            self.entry.tools.traffic.keep(&promise, Draft { is_answer_masked: true, ..draft });
+            self.entry.tools.traffic.keep(&promise, draft);
         }
     }
 }
@@ -205,7 +205,6 @@ impl Call<'_> {
                 None => false,
             };
         let hidden = is_hidden.then(|| Hidden { parts: typed_parts(action, arguments) });
-        event.command = command.as_deref().map(clipped);
         event.timeout_ms = timeout(tools, action, arguments);
         match reply {
             Some(reply) => about_reply(reply, screen, action, &mut event),
@@ -213,7 +212,7 @@ impl Call<'_> {
                 event.success = false;
                 event.error_code = Some("CALLER_GONE".to_owned());
                 event.error_message =
-                    Some("the caller went away before the answer; a command that runs goes on".to_owned());
+                    Some(Masked::literal("the caller went away before the answer; a command that runs goes on"));
                 event.result.clone_from(&event.error_message);
             }
         }
@@ -223,7 +222,8 @@ impl Call<'_> {
             _ => Arc::clone(&tools.redactor),
         };
         let is_for_journal = event.session_source.is_some();
-        Draft { hidden, response_chars, is_for_journal, ..Draft::new(event, redactor) }
+        let command = command.as_deref().map(given);
+        Draft { command, hidden, response_chars, is_for_journal, ..Draft::new(event, redactor) }
     }
 }
 
@@ -349,9 +349,15 @@ fn shown(value: &Value) -> Cow<'_, str> {
     value.as_str().map_or_else(|| value.to_string().into(), Cow::Borrowed)
 }
 
-/// A text with its true size, but not all of it.
-fn clipped(text: &str) -> SizedText {
+/// What was given with its true size, but not all of it.
+fn given(text: &str) -> GivenText {
     let kept = text[..text.floor_char_boundary(MAX_BYTES)].to_owned();
+    GivenText { text: kept, size: text.chars().count() as u64 }
+}
+
+/// A text of a reply with its true size, but not all of it.
+fn clipped(text: MaskedStr<'_>) -> SizedText {
+    let kept = text.part(0..text.floor_char_boundary(MAX_BYTES)).to_masked();
     SizedText { kept, size: text.chars().count() as u64 }
 }
 
@@ -431,7 +437,7 @@ fn about_reply(reply: &Reply, screen: Option<&Screen>, action: Option<&Action>, 
     event.success = !reply.is_error;
     if reply.is_error {
         event.error_code = first_text([fields.error_code]).map(str::to_owned);
-        event.error_message = first_text([fields.message, fields.error]).map(str::to_owned);
+        event.error_message = [fields.message, fields.error].into_iter().flatten().find_map(text_of);
     }
     let is_timeout = event.error_code.as_deref().is_some_and(|code| code.ends_with("_TIMEOUT"));
     event.timed_out = is_timeout || fields.timed_out.and_then(Value::as_bool).unwrap_or(false);
@@ -439,8 +445,9 @@ fn about_reply(reply: &Reply, screen: Option<&Screen>, action: Option<&Action>, 
     if event.blocked {
         event.blocked_pattern = first_text([details.rule, details.rule_id, details.pattern]).map(str::to_owned);
     }
-    let text = || first_text([fields.output, fields.text, fields.tail, details.partial_output]);
-    event.response = screen.map(Screen::text).or_else(text).map(clipped);
+    let texts = [fields.output, fields.text, fields.tail, details.partial_output];
+    let text = || texts.into_iter().flatten().find_map(text_of).map(|text| clipped(text.as_masked()));
+    event.response = screen.map(|screen| clipped(screen.text().as_masked())).or_else(text);
     event.exit_code = fields.exit_code.or(details.exit_code).and_then(Value::as_i64);
     event.command_id = first_text([fields.command_id, details.command_id]).map(str::to_owned);
     event.evidence_id = first_text([fields.evidence_id]).map(str::to_owned);
@@ -448,25 +455,29 @@ fn about_reply(reply: &Reply, screen: Option<&Screen>, action: Option<&Action>, 
 }
 
 /// What came of it, in a few words.
-fn summary(event: &Event, action: Option<&Action>, fields: &ReplyFields<'_>) -> String {
-    if let Some(code) = &event.error_code {
-        return [code, ": ", event.error_message.as_deref().unwrap_or_default()].concat();
+fn summary(event: &Event, action: Option<&Action>, fields: &ReplyFields<'_>) -> Masked {
+    let message = event.error_message.clone();
+    if let Some(code) = fields.error_code.filter(|_| event.error_code.is_some()).and_then(text_of) {
+        return Masked::concat(&[&code, &": ", &message.unwrap_or_default()]);
     }
-    if let Some(message) = &event.error_message {
-        return message.clone();
+    if let Some(message) = message {
+        return message;
     }
     let mut parts = Vec::new();
-    parts.extend(event.exit_code.map(|code| format!("exit code {code}")));
-    parts.extend(event.response.as_ref().map(|response| format!("{} characters", response.size)));
-    parts.extend(fields.count.and_then(Value::as_u64).map(|count| format!("{count} found")));
+    parts.extend(event.exit_code.map(|code| Masked::concat(&[&"exit code ", &code])));
+    parts.extend(event.response.as_ref().map(|response| Masked::concat(&[&response.size, &" characters"])));
+    parts.extend(fields.count.and_then(Value::as_u64).map(|count| Masked::concat(&[&count, &" found"])));
     let names_no_session = |action: &Action| !action.params.iter().any(|param| param.name == "session_id");
     if action.is_some_and(|action| action.effect == Effect::Change && names_no_session(action)) {
-        parts.extend(first_text([fields.session_id]).map(|id| format!("started {id}")));
+        parts.extend(fields.session_id.and_then(text_of).map(|id| Masked::concat(&[&"started ", &id])));
     }
     if event.timed_out {
-        parts.push("timed out".to_owned());
+        parts.push(Masked::literal("timed out"));
     }
-    if parts.is_empty() { "done".to_owned() } else { parts.join(", ") }
+    match parts.is_empty() {
+        true => Masked::literal("done"),
+        false => Masked::join(parts.iter().map(Masked::as_masked), ", "),
+    }
 }
 
 /// The redactor for what belongs to no session: it knows the server's own secrets.

@@ -136,8 +136,7 @@ impl Tools {
         };
         drop(turn);
         let fields = written.map(|count| Map::from_iter([("bytes_written".to_owned(), json!(count))]));
-        let mut reply = envelope::reply(fields.map_err(Into::into));
-        envelope::mask(&mut reply, &session.redactor());
+        let reply = envelope::reply(fields.map_err(Into::into), || session.redactor());
         self.record_started(&call, caller, began, &reply, started);
         reply
     }

@@ -1,13 +1,14 @@
 //! The shape of every answer: `ok`, and on failure the code, the message and typed details.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::error::{Busy, Error, ErrorCode, Exited, TimedOut};
 use crate::ids::{CommandId, SessionId};
-use crate::model::{ExitInfo, SessionQuery};
+use crate::model::{ExitInfo, SessionQuery, SessionRecord};
 use kpty_guard::{Masked, Redactor};
 
 /// What a call comes to.
@@ -22,7 +23,7 @@ pub struct Reply {
 impl From<Error> for Reply {
     /// What a call comes to that was refused before it became an action.
     fn from(error: Error) -> Self {
-        reply(Err(error.into()))
+        reply(Err(error.into()), Arc::default)
     }
 }
 
@@ -38,8 +39,8 @@ impl Failure {
     }
 
     /// The same failure inside a larger one: as a whole under `name`, its own fields no longer beside the error.
-    pub(super) fn nested(self, name: &str, mut besides: Map<String, Value>) -> Self {
-        let mut inner = failed(&self.error);
+    pub(super) fn nested(self, name: &str, mut besides: Map<String, Value>, redactor: &Redactor) -> Self {
+        let mut inner = failed(&self.error, redactor);
         inner.extend(self.besides);
         besides.insert(name.to_owned(), Value::Object(inner));
         Self { error: self.error, besides }
@@ -71,37 +72,19 @@ impl From<ExitInfo> for ExitFields {
     }
 }
 
-/// Puts an outcome into the shape that callers know.
-pub(super) fn reply(outcome: Result<Map<String, Value>, Failure>) -> Reply {
+/// Puts an outcome into the shape that callers know. The fields are built from masked text; an error repeats what callers
+/// gave, which the redactor masks.
+pub(super) fn reply(outcome: Result<Map<String, Value>, Failure>, redactor: impl FnOnce() -> Arc<Redactor>) -> Reply {
     match outcome {
         Ok(mut body) => {
             body.entry("ok").or_insert(Value::Bool(true));
             Reply { body, is_error: false }
         }
         Err(failure) => {
-            let mut body = failed(&failure.error);
+            let mut body = failed(&failure.error, &redactor());
             body.extend(failure.besides);
             Reply { body, is_error: true }
         }
-    }
-}
-
-/// What of an answer was masked where it left its session, and a picture of that. It may be long.
-const MASKED_ALREADY: [&str; 7] = ["output", "raw_output", "text", "lines", "tail", "matches", "image"];
-/// Fields that only ever hold words of ours.
-const OWN_WORDS: [&str; 3] = ["error_code", "completed_by", "buffer_type"];
-
-/// Takes secrets out of every text of an answer that may still have some.
-pub(super) fn mask(reply: &mut Reply, redactor: &Redactor) {
-    // Errors say the same twice.
-    let twice = reply.body.get("error").is_some_and(|error| reply.body.get("message") == Some(error));
-    let is_done = |name: &str| !reply.is_error && MASKED_ALREADY.contains(&name) || twice && name == "message";
-    let is_open = |name: &str| !is_done(name) && !OWN_WORDS.contains(&name);
-    let has_text = |value: &Value| matches!(value, Value::String(_) | Value::Array(_) | Value::Object(_));
-    let open = reply.body.iter_mut().filter(|(name, value)| has_text(value) && is_open(name));
-    open.for_each(|(_, value)| mask_value(value, redactor));
-    if twice && let Some(masked) = reply.body.get("error").cloned() {
-        reply.body.insert("message".to_owned(), masked);
     }
 }
 
@@ -123,25 +106,41 @@ fn mask_value(value: &mut Value, redactor: &Redactor) {
     }
 }
 
+/// A session's record as others see it: names are whatever somebody called them.
+pub(super) fn shown_record(mut record: SessionRecord, redactor: &Redactor) -> SessionRecord {
+    let mask = |text: &mut String| *text = redactor.mask(std::mem::take(text)).into_string();
+    mask(&mut record.session_id);
+    mask(&mut record.cli_type);
+    let optional = [
+        &mut record.desktop_url,
+        &mut record.owner_agent_id,
+        &mut record.owner_session_id,
+        &mut record.label,
+        &mut record.claude_code_session_id,
+    ];
+    optional.into_iter().flatten().for_each(mask);
+    record
+}
+
 /// An error as an object.
-pub(super) fn failed(error: &Error) -> Map<String, Value> {
-    let message = error.to_string();
+pub(super) fn failed(error: &Error, redactor: &Redactor) -> Map<String, Value> {
+    let message = error.message(redactor).into_string();
     let fields = [
         ("ok", Value::Bool(false)),
         ("error_code", error.code().as_str().into()),
         ("message", message.clone().into()),
         ("error", message.into()),
-        ("details", details(error)),
+        ("details", details(error, redactor)),
     ];
     let mut body = Map::new();
     for (name, value) in fields {
         body.insert(name.to_owned(), value);
     }
     match error {
-        Error::NoMatch(query) => body.extend([("query".to_owned(), query_fields(query))]),
+        Error::NoMatch(query) => body.extend([("query".to_owned(), query_fields(query, redactor))]),
         Error::Ambiguous(ambiguous) => body.extend([
-            ("query".to_owned(), query_fields(&ambiguous.query)),
-            ("matches".to_owned(), json!(ambiguous.matches)),
+            ("query".to_owned(), query_fields(&ambiguous.query, redactor)),
+            ("matches".to_owned(), json!(shown_records(&ambiguous.matches, redactor))),
         ]),
         _ => {}
     }
@@ -149,39 +148,45 @@ pub(super) fn failed(error: &Error) -> Map<String, Value> {
 }
 
 /// What was looked for. The newer keys are there only when they were given.
-fn query_fields(query: &SessionQuery) -> Value {
+fn query_fields(query: &SessionQuery, redactor: &Redactor) -> Value {
+    let given = |text: &Option<String>| text.as_deref().map(|text| redactor.mask_str(text));
     let mut fields = json!({
-        "agent_id": query.agent_id,
-        "owner_session_id": query.owner_session_id,
-        "label": query.label,
-        "claude_code_session_id": query.claude_code_session_id,
+        "agent_id": given(&query.agent_id),
+        "owner_session_id": given(&query.owner_session_id),
+        "label": given(&query.label),
+        "claude_code_session_id": given(&query.claude_code_session_id),
     });
     for (name, text) in [("cwd", &query.cwd), ("last_command", &query.last_command)] {
-        if let Some(text) = text {
-            fields[name] = json!(text);
+        if text.is_some() {
+            fields[name] = json!(given(text));
         }
     }
     fields
 }
 
-/// The facts of an error.
-fn details(error: &Error) -> Value {
+fn shown_records(records: &[SessionRecord], redactor: &Redactor) -> Vec<SessionRecord> {
+    records.iter().map(|record| shown_record(record.clone(), redactor)).collect()
+}
+
+/// The facts of an error. What a session showed is masked already; the rest is what callers gave.
+fn details(error: &Error, redactor: &Redactor) -> Value {
+    let given = |text: &str| redactor.mask_str(text);
     match error {
-        Error::SessionNotFound(id) | Error::LeaderProtected(id) => json!({ "session_id": id.as_str() }),
+        Error::SessionNotFound(id) | Error::LeaderProtected(id) => json!({ "session_id": given(id.as_str()) }),
         Error::DesktopOnly(id) | Error::DesktopResizeDisabled(id) | Error::DesktopKillDisabled(id) => {
-            json!({ "session_id": id.as_str(), "source": "desktop" })
+            json!({ "session_id": given(id.as_str()), "source": "desktop" })
         }
         Error::Desktop(fault) => json!({
             "source": "desktop",
-            "desktop_url": fault.url,
+            "desktop_url": given(&fault.url),
             "asked": fault.asked,
             "status": fault.status,
             "command_id": fault.command.map(|id| id.to_string()),
         }),
-        Error::AlreadyOwned { session, owner } => json!({ "session_id": session.as_str(), "owner": owner }),
+        Error::AlreadyOwned { session, owner } => json!({ "session_id": session.as_str(), "owner": given(owner) }),
         Error::Ambiguous(ambiguous) => json!({ "count": ambiguous.count }),
         Error::MissingParam(_) => json!({}),
-        Error::InvalidParam { name, .. } => json!({ "param": name }),
+        Error::InvalidParam { name, .. } => json!({ "param": given(name) }),
         Error::MissingAction { available } | Error::UnknownAction { available, .. } => {
             json!({ "available_actions": available })
         }
@@ -189,7 +194,7 @@ fn details(error: &Error) -> Value {
             "alternatives": alternatives,
             "reason": "text written without Enter, unchecked, was a way around the guard",
         }),
-        Error::Spawn { shell, cwd, .. } => json!({ "shell": shell, "cwd": cwd.display().to_string() }),
+        Error::Spawn { shell, cwd, .. } => json!({ "shell": given(shell), "cwd": given(&cwd.to_string_lossy()) }),
         Error::LimitReached { limit } => json!({ "limit": limit }),
         Error::MemoryLimit { limit } => json!({ "limit_bytes": limit }),
         Error::Exited(exited) => exited_details(exited),
@@ -211,18 +216,18 @@ fn details(error: &Error) -> Value {
         }),
         Error::Timeout(timed_out) => timeout_details(timed_out),
         Error::Blocked(blocked) => json!({
-            "rule": blocked.rule,
-            "category": blocked.category,
-            "reason": blocked.reason,
-            "alternative": blocked.instead,
-            "matched": blocked.words,
-            "command_preview": blocked.preview,
+            "rule": given(&blocked.rule),
+            "category": given(&blocked.category),
+            "reason": given(&blocked.reason),
+            "alternative": given(&blocked.instead),
+            "matched": given(&blocked.words),
+            "command_preview": given(&blocked.preview),
             // Older callers know the rule by this name.
-            "pattern": blocked.rule,
+            "pattern": given(&blocked.rule),
             "note": "a guard rail against mistakes, not a wall",
         }),
         Error::TermReadDisabled => json!({ "current_mode": "off" }),
-        Error::Remote { code, .. } => json!({ "remote_code": code }),
+        Error::Remote { code, .. } => json!({ "remote_code": given(code) }),
         Error::File { .. }
         | Error::Recording { .. }
         | Error::Size(_)
@@ -308,16 +313,28 @@ fn next(action: &str, session: &SessionId, parameters: Value, why: &str) -> Valu
     call
 }
 
+/// A text of a reply. Whoever builds a reply builds it from masked text.
+pub(super) fn text_of(value: &Value) -> Option<Masked> {
+    value.as_str().map(|text| Masked::vouched(text.to_owned()))
+}
+
 impl Reply {
-    /// A text of it. Whoever builds a reply builds it from masked text.
+    /// What a route of its own answers, as a reply: its texts are masked here.
+    pub fn of_route(mut body: Map<String, Value>, redactor: &Redactor) -> Self {
+        mask_foreign(&mut body, redactor);
+        let is_error = body.get("ok") == Some(&Value::Bool(false));
+        Self { body, is_error }
+    }
+
+    /// A text of it.
     pub fn text(&self, name: &str) -> Option<Masked> {
-        self.body.get(name)?.as_str().map(|text| Masked::vouched(text.to_owned()))
+        self.body.get(name).and_then(text_of)
     }
 
     /// A list of texts of it.
     pub fn texts(&self, name: &str) -> Vec<Masked> {
         let texts = self.body.get(name).and_then(Value::as_array).into_iter().flatten();
-        texts.filter_map(Value::as_str).map(|text| Masked::vouched(text.to_owned())).collect()
+        texts.filter_map(text_of).collect()
     }
 
     /// The code of a failure.

@@ -43,7 +43,7 @@ pub use spec::{Action, Annotations, Choice, Effect, Kind, Number, Param, Preset,
 use crate::config::Config;
 use crate::error::Error;
 use crate::ids::SessionId;
-use crate::model::Role;
+use crate::model::{Role, SessionRecord};
 use crate::recording::RecordingFolder;
 use crate::registry::{Located, Registry, RegistryLimits, RegistryOptions};
 use crate::terminal::desktop::Bridges;
@@ -187,22 +187,30 @@ impl Tools {
             Ok(Content::Fields(fields)) => (Ok(fields), None),
             Err(failure) => (Err(failure), None),
         };
-        let mut reply = envelope::reply(outcome);
         let located = params.located.take();
-        params.add_notes(&mut reply.body);
+        // What the caller gave is masked with what its session knows.
+        let redactor = || match &located {
+            Some(located) => self.redactor_of(located.as_ref()),
+            None => self.redactor_of(self.session_of(&entry.arguments, None).as_ref()),
+        };
+        let mut reply = envelope::reply(outcome, redactor);
+        params.add_notes(&mut reply.body, redactor);
         let located = located.unwrap_or_else(|| self.session_of(&entry.arguments, Some(&reply)));
-        self.mask(&mut reply, located.as_ref());
         entry.over(reply, screen, located)
     }
 
-    /// Takes secrets out of an answer. Output is masked where it leaves a session; but errors repeat what callers sent,
-    /// and names, labels and folders are whatever somebody called them.
-    fn mask(&self, reply: &mut Reply, located: Option<&Located>) {
-        let redactor = match located {
+    /// Masks what callers gave about a session; without one, with what the server knows.
+    fn redactor_of(&self, located: Option<&Located>) -> Arc<Redactor> {
+        match located {
             Some(Located::Local(session)) => session.redactor(),
             Some(Located::Desktop(_)) | None => Arc::clone(&self.redactor),
-        };
-        envelope::mask(reply, &redactor);
+        }
+    }
+
+    /// A session's record as others see it.
+    fn shown(&self, record: SessionRecord) -> SessionRecord {
+        let located = self.registry.locate(&SessionId::named(&record.session_id)).ok();
+        envelope::shown_record(record, &self.redactor_of(located.as_ref()))
     }
 
     /// The same for an action that only reads, and unrecorded: a page asks by itself, again and again.
@@ -211,9 +219,8 @@ impl Tools {
         let mut params = Params::new(arguments, &caller, &self.config);
         let readable = |action: &Action| action.effect == Effect::Read;
         let outcome = self.dispatch_if(DEFAULT_TOOL, &mut params, readable).await;
-        let mut reply = envelope::reply(outcome.map(Content::into_fields));
-        self.mask(&mut reply, params.located.take().flatten().as_ref());
-        reply
+        let located = params.located.take().flatten();
+        envelope::reply(outcome.map(Content::into_fields), || self.redactor_of(located.as_ref()))
     }
 
     async fn dispatch(&self, tool: &'static Tool, params: &mut Params<'_>) -> Outcome {

@@ -5,8 +5,10 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
+use std::sync::Arc;
 use std::time::Duration;
 
+use kpty_guard::Redactor;
 use serde_json::{Map, Value, json};
 
 use super::Caller;
@@ -75,12 +77,14 @@ impl<'a> Params<'a> {
     }
 
     /// Adds to a reply, successful or not, what was ignored and what was clamped.
-    pub(super) fn add_notes(self, body: &mut Map<String, Value>) {
+    pub(super) fn add_notes(self, body: &mut Map<String, Value>, redactor: impl FnOnce() -> Arc<Redactor>) {
         let is_declared =
             |name: &str| self.declared.is_none_or(|declared| declared.iter().any(|param| param.name == name));
         let is_ignored = |name: &str| ![ACTION, AS_AGENT].contains(&name) && !is_declared(name);
         let ignored: Vec<_> = self.given.keys().filter(|name| is_ignored(name)).collect();
         if !ignored.is_empty() {
+            let redactor = redactor();
+            let ignored: Vec<_> = ignored.into_iter().map(|name| redactor.mask_str(name)).collect();
             body.insert("ignored_params".to_owned(), json!(ignored));
         }
         if !self.clamped.is_empty() {

@@ -1,7 +1,7 @@
 //! One recorded action: a [`Draft`] may still contain secrets, an [`Event`] contains none.
 //!
-//! Owns the field names on the wire. SizedText is redacted before it is truncated; sizes are those of the full text, in
-//! characters.
+//! Owns the field names on the wire. A text is redacted before it is truncated; sizes are those of the full text, in
+//! characters. What a session showed comes redacted; what callers gave is redacted here.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::ids::passing_bits;
 use crate::model::{date_and_time, iso_time, iso_time_millis, push_digits};
-use kpty_guard::Redactor;
+use kpty_guard::{Masked, MaskedStr, Redactor};
 
 /// Maximum characters kept of a command and of a reply.
 pub const TEXT_CHARS: usize = 10_000;
@@ -30,15 +30,14 @@ const EXTRA_BYTES: usize = 8 << 10;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SizedText {
     /// The kept part.
-    pub kept: String,
+    pub kept: Masked,
     /// Characters of the full text.
     pub size: u64,
 }
 
 impl SizedText {
     /// Wraps a full text.
-    pub fn new(text: impl Into<String>) -> Self {
-        let kept = text.into();
+    pub fn new(kept: Masked) -> Self {
         Self { size: kept.chars().count() as u64, kept }
     }
 
@@ -47,8 +46,24 @@ impl SizedText {
         self.size > self.kept.chars().count() as u64
     }
 
-    fn preview(&self) -> String {
-        self.kept.chars().take(PREVIEW_CHARS).collect()
+    fn preview(&self) -> MaskedStr<'_> {
+        self.kept.as_masked().head(PREVIEW_CHARS)
+    }
+}
+
+/// What a caller typed or asked for, with its full size.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GivenText {
+    /// The text, secrets and all; much longer than what is kept of it.
+    pub text: String,
+    /// Characters of the full text.
+    pub size: u64,
+}
+
+impl GivenText {
+    /// Wraps a full text.
+    pub fn new(text: String) -> Self {
+        Self { size: text.chars().count() as u64, text }
     }
 }
 
@@ -82,7 +97,7 @@ pub struct Event {
     /// Error code of a failed action.
     pub error_code: Option<String>,
     /// Error message of a failed action.
-    pub error_message: Option<String>,
+    pub error_message: Option<Masked>,
     /// The guard blocked the action.
     pub blocked: bool,
     /// Rule that blocked it.
@@ -94,7 +109,7 @@ pub struct Event {
     /// Display name of the session.
     pub label: Option<String>,
     /// Short summary of the result.
-    pub result: Option<String>,
+    pub result: Option<Masked>,
     /// Id of the evidence pack that the action produced.
     pub evidence_id: Option<String>,
     /// Id of the command that ran.
@@ -268,8 +283,8 @@ pub struct Hidden {
 
 impl Hidden {
     /// Returns the placeholder.
-    pub fn shown(&self) -> String {
-        format!("[hidden input, {} chars]", self.chars())
+    pub fn shown(&self) -> Masked {
+        Masked::concat(&[&"[hidden input, ", &self.chars(), &" chars]"])
     }
 
     fn chars(&self) -> usize {
@@ -278,8 +293,8 @@ impl Hidden {
 
     /// Removes the hidden input from a text. One or two characters are not searched for, since every text contains
     /// them. If the text ends in the beginning of the input, it was truncated there, and that beginning is removed.
-    fn taken_out_of(&self, text: &str) -> String {
-        let mut text = text.to_owned();
+    fn taken_out_of(&self, text: &Masked) -> Masked {
+        let mut text = text.clone();
         for secret in self.parts.iter().map(|part| part.trim()).filter(|part| part.chars().count() > 2) {
             text = text.replace(secret, &self.shown());
             let beginning: String = secret.chars().take(BEGINNING_CHARS).collect();
@@ -295,12 +310,12 @@ impl Hidden {
 pub struct Draft {
     /// Texts are complete, or at least much longer than what is kept.
     pub event: Event,
-    /// Redacts the texts.
+    /// What the caller typed or asked for.
+    pub command: Option<GivenText>,
+    /// Redacts what callers gave.
     pub redactor: Arc<Redactor>,
     /// Input typed without echo.
     pub hidden: Option<Hidden>,
-    /// The reply's text is redacted already, by this redactor.
-    pub is_answer_masked: bool,
     /// Maximum characters kept of the reply.
     pub response_chars: usize,
     /// The session log receives the event; false when there never was such a session.
@@ -316,9 +331,9 @@ impl Draft {
     pub fn new(event: Event, redactor: Arc<Redactor>) -> Self {
         Self {
             event,
+            command: None,
             redactor,
             hidden: None,
-            is_answer_masked: false,
             response_chars: TEXT_CHARS,
             is_for_journal: false,
             is_for_gateway: true,
@@ -328,69 +343,60 @@ impl Draft {
 
     /// Estimates the memory of a queued draft.
     pub(super) fn bytes(&self) -> usize {
-        let text = |text: &Option<SizedText>| text.as_ref().map_or(0, |text| text.kept.len());
-        1_000 + text(&self.event.command) + text(&self.event.response)
+        let command = self.command.as_ref().map_or(0, |command| command.text.len());
+        1_000 + command + self.event.response.as_ref().map_or(0, |response| response.kept.len())
     }
 
-    /// Redacts, then truncates.
+    /// Redacts what callers gave, then truncates.
     pub(super) fn finish(self) -> Event {
-        let Self { mut event, redactor, hidden, is_answer_masked, response_chars, .. } = self;
-        let answer_redactor = (!is_answer_masked).then_some(&*redactor);
-        let redactor = Some(&*redactor);
+        let Self { mut event, command, redactor, hidden, response_chars, .. } = self;
         if event.id.is_empty() {
             event.id = new_id(event.at);
         }
-        if let Some(hidden) = &hidden {
-            event.command = Some(SizedText { size: hidden.chars() as u64, kept: hidden.shown() });
-            if let Some(response) = &mut event.response {
-                response.kept = hidden.taken_out_of(&response.kept);
+        let hide = |text: &mut Masked| {
+            if let Some(hidden) = &hidden {
+                *text = hidden.taken_out_of(text);
             }
-        } else if let Some(command) = &mut event.command {
-            finish(redactor, &mut command.kept, TEXT_CHARS);
+        };
+        event.command = match &hidden {
+            Some(hidden) => Some(SizedText { size: hidden.chars() as u64, kept: hidden.shown() }),
+            None => {
+                let given = command.map(|GivenText { text, size }| SizedText { kept: redactor.mask(text), size });
+                given.or(event.command.take())
+            }
+        };
+        if let Some(command) = &mut event.command {
+            command.kept.keep_head(TEXT_CHARS);
         }
-        if let Some(response) = &mut event.response {
-            finish(answer_redactor, &mut response.kept, response_chars);
+        let response = event.response.as_mut().map(|response| (&mut response.kept, response_chars));
+        let messages = [&mut event.error_message, &mut event.result].into_iter().flatten();
+        for (text, chars) in response.into_iter().chain(messages.map(|text| (text, SHORT_CHARS))) {
+            hide(text);
+            text.keep_head(chars);
         }
         let short = [
-            (&mut event.error_message, answer_redactor, SHORT_CHARS),
-            (&mut event.result, answer_redactor, SHORT_CHARS),
-            (&mut event.blocked_pattern, answer_redactor, SHORT_CHARS),
-            (&mut event.label, redactor, SHORT_CHARS),
-            (&mut event.agent_id, redactor, AGENT_CHARS),
-            (&mut event.owner_session_id, redactor, SHORT_CHARS),
-            (&mut event.error_code, answer_redactor, AGENT_CHARS),
-            (&mut event.session_source, redactor, AGENT_CHARS),
-            (&mut event.cli_type, redactor, AGENT_CHARS),
-            (&mut event.evidence_id, answer_redactor, AGENT_CHARS),
-            (&mut event.command_id, answer_redactor, AGENT_CHARS),
+            (&mut event.blocked_pattern, SHORT_CHARS),
+            (&mut event.label, SHORT_CHARS),
+            (&mut event.agent_id, AGENT_CHARS),
+            (&mut event.owner_session_id, SHORT_CHARS),
+            (&mut event.error_code, AGENT_CHARS),
+            (&mut event.session_source, AGENT_CHARS),
+            (&mut event.cli_type, AGENT_CHARS),
+            (&mut event.evidence_id, AGENT_CHARS),
+            (&mut event.command_id, AGENT_CHARS),
         ];
-        for (text, redactor, chars) in short {
-            if let Some(text) = text {
-                if let Some(hidden) = &hidden {
-                    *text = hidden.taken_out_of(text);
-                }
-                finish(redactor, text, chars);
-            }
+        let names = [(&mut event.action, AGENT_CHARS), (&mut event.session_id, AGENT_CHARS)];
+        let texts = short.into_iter().filter_map(|(text, chars)| Some((text.as_mut()?, chars)));
+        for (text, chars) in texts.chain(names) {
+            let mut masked = redactor.mask(std::mem::take(text));
+            hide(&mut masked);
+            masked.keep_head(chars);
+            *text = masked.into_string();
         }
-        finish(redactor, &mut event.action, AGENT_CHARS);
-        finish(redactor, &mut event.session_id, AGENT_CHARS);
-        if let Some(redactor) = redactor.filter(|_| !event.extra.is_empty()) {
-            event.extra = masked_extra(redactor, &event.extra);
+        if !event.extra.is_empty() {
+            event.extra = masked_extra(&redactor, &event.extra);
         }
         event
-    }
-}
-
-/// Redacts a text unless that was done, and truncates it.
-fn finish(redactor: Option<&Redactor>, text: &mut String, chars: usize) {
-    if let Some(std::borrow::Cow::Owned(masked)) = redactor.map(|redactor| redactor.redact(text)) {
-        *text = masked;
-    }
-    // A character has at least one byte, so a shorter text needs no count.
-    if text.len() > chars
-        && let Some((at, _)) = text.char_indices().nth(chars)
-    {
-        text.truncate(at);
     }
 }
 
@@ -439,11 +445,11 @@ mod tests {
     fn secrets_are_masked_before_anything_is_cut() {
         let token = token();
         let mut event = Event::new("talk", "pty_1");
-        event.command = Some(SizedText::new(format!("{} {token}", "x".repeat(TEXT_CHARS - 11))));
-        event.response = Some(SizedText::new(format!("{} {token}", "y".repeat(TEXT_CHARS - 11))));
-        event.error_message = Some(format!("no {token}"));
+        let command = Some(GivenText::new(format!("{} {token}", "x".repeat(TEXT_CHARS - 11))));
+        event.response =
+            Some(SizedText::new(Redactor::default().mask(format!("{} {token}", "y".repeat(TEXT_CHARS - 11)))));
         event.extra = Map::from_iter([("note".to_owned(), json!(token))]);
-        let event = Draft::new(event, Arc::default()).finish();
+        let event = Draft { command, ..Draft::new(event, Arc::default()) }.finish();
         let row = event.row().to_string();
         assert!(!row.contains("a1B2"), "{}", &row[row.len() - 400..]);
         let command = event.command.expect("a command");
@@ -452,15 +458,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_of_the_answer_is_masked_in_any_case() {
+    fn what_callers_gave_is_masked() {
         let token = token();
         let mut event = Event::new(format!("talk {token}"), format!("pty_1 {token}"));
-        event.command = Some(SizedText::new(format!("echo {token}")));
+        let command = Some(GivenText::new(format!("echo {token}")));
         for text in [&mut event.agent_id, &mut event.owner_session_id, &mut event.label, &mut event.cli_type] {
             *text = Some(format!("a {token}"));
         }
-        event.error_message = Some("m".repeat(2 * SHORT_CHARS));
-        let draft = Draft { is_answer_masked: true, ..Draft::new(event, Arc::default()) };
+        event.error_message = Some(Redactor::off().mask("m".repeat(2 * SHORT_CHARS)));
+        let draft = Draft { command, ..Draft::new(event, Arc::default()) };
         let event = draft.finish();
         assert!(!event.row().to_string().contains("a1B2"), "{}", event.row());
         assert_eq!(event.error_message.map(|message| message.len()), Some(SHORT_CHARS), "all of it is cut");
@@ -469,10 +475,10 @@ mod tests {
     #[test]
     fn hidden_input_is_nowhere() {
         let mut event = Event::new("send_line", "pty_1");
-        event.command = Some(SizedText::new("hunter2 é"));
-        event.response = Some(SizedText::new("you typed hunter2 é"));
-        event.error_message = Some("cannot type \"hunter2 é\"".to_owned());
+        event.response = Some(SizedText::new(Masked::literal("you typed hunter2 é")));
+        event.error_message = Some(Masked::literal("cannot type \"hunter2 é\""));
         let draft = Draft {
+            command: Some(GivenText::new("hunter2 é".to_owned())),
             hidden: Some(Hidden { parts: vec!["hunter2 é".to_owned()] }),
             ..Draft::new(event, Arc::default())
         };

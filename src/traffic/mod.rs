@@ -14,6 +14,6 @@ mod store;
 mod tests;
 
 pub use emitter::{Emitter, Journal, Promise, TrafficCounts, TrafficOptions};
-pub use event::{AGENT_CHARS, Draft, Event, Hidden, LOOK_CHARS, SizedText, TEXT_CHARS, clean_name, new_id};
+pub use event::{AGENT_CHARS, Draft, Event, GivenText, Hidden, LOOK_CHARS, SizedText, TEXT_CHARS, clean_name, new_id};
 pub use started::Start;
 pub use store::{Retention, Store};

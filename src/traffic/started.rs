@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use kpty_guard::Masked;
 use serde::{Deserialize, Serialize};
 
 use super::store::{FileId, file_id};
-use super::{Draft, Event, SizedText};
+use super::{Draft, Event, GivenText};
 
 const FILE: &str = "started.jsonl";
 /// Actions that are not over at the same time at most; further ones are left out.
@@ -52,18 +53,19 @@ pub struct Start {
 impl Start {
     /// The entry of an action that never ended.
     pub(super) fn into_draft(self, number: Option<u64>) -> Draft {
-        let message = "the server ended before the answer; what was typed may have run".to_owned();
+        let message = Masked::literal("the server ended before the answer; what was typed may have run");
         let is_for_journal = self.session_source.is_some();
         let mut event = Event::new(self.action, self.session_id);
         event.at = self.at;
         event.agent_id = self.agent_id;
-        event.command = self.command.map(|kept| SizedText { kept, size: self.command_size });
+        let size = self.command_size;
+        let command = self.command.map(|text| GivenText { text, size });
         event.session_source = self.session_source;
         event.success = false;
         event.error_code = Some(CODE.to_owned());
         event.result = Some(message.clone());
         event.error_message = Some(message);
-        Draft { started: number, is_for_journal, ..Draft::new(event, Default::default()) }
+        Draft { command, started: number, is_for_journal, ..Draft::new(event, Default::default()) }
     }
 }
 

@@ -11,6 +11,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rusqlite::types::{ToSql, ToSqlOutput};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row, params, params_from_iter};
 
+use kpty_guard::Masked;
+
 use super::query::{Filter, Page, Param, SessionSummary, Stats, Totals};
 use super::{Event, SizedText};
 
@@ -428,19 +430,21 @@ fn add(insert: &mut rusqlite::CachedStatement<'_>, event: &Event) -> rusqlite::R
         event.evidence_id,
         event.command_id,
         event.exit_code,
-        event.result,
-        event.error_message,
+        event.result.as_deref(),
+        event.error_message.as_deref(),
         extra,
-        command.map(|text| &text.kept),
-        response.map(|text| &text.kept),
+        command.map(|text| text.kept.as_str()),
+        response.map(|text| text.kept.as_str()),
     ])?;
     Ok(())
 }
 
 /// Reads an event from a row of [`COLUMNS`].
 fn read(row: &Row<'_>) -> rusqlite::Result<Event> {
+    // It was masked before it was written.
+    let masked = |text: Option<String>| text.map(Masked::vouched);
     let text = |size: Option<i64>, kept: Option<String>| {
-        kept.map(|kept| SizedText { kept, size: size.unwrap_or_default().max(0) as u64 })
+        masked(kept).map(|kept| SizedText { kept, size: size.unwrap_or_default().max(0) as u64 })
     };
     let duration: f64 = row.get(8)?;
     let extra: Option<String> = row.get(23)?;
@@ -466,8 +470,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Event> {
         evidence_id: row.get(18)?,
         command_id: row.get(19)?,
         exit_code: row.get(20)?,
-        result: row.get(21)?,
-        error_message: row.get(22)?,
+        result: masked(row.get(21)?),
+        error_message: masked(row.get(22)?),
         extra: extra.and_then(|extra| serde_json::from_str(&extra).ok()).unwrap_or_default(),
     })
 }

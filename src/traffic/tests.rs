@@ -5,6 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use kpty_guard::Redactor;
+
 use super::query::{Filter, Totals};
 use super::*;
 
@@ -24,8 +26,8 @@ fn event(number: u64) -> Event {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis() as u64;
     event.at = UNIX_EPOCH + Duration::from_millis(now - 20_000_000 + number * 1_000);
     event.agent_id = (!number.is_multiple_of(3)).then(|| format!("agent_{}", number % 4));
-    event.command = Some(SizedText::new(format!("echo {number} 100%_Done")));
-    event.response = number.is_multiple_of(2).then(|| SizedText::new(format!("{number}\\x é")));
+    event.command = Some(SizedText::new(Redactor::off().mask(format!("echo {number} 100%_Done"))));
+    event.response = number.is_multiple_of(2).then(|| SizedText::new(Redactor::off().mask(format!("{number}\\x é"))));
     event.success = !number.is_multiple_of(6);
     event.blocked = number.is_multiple_of(12);
     event.label = number.is_multiple_of(10).then(|| "Build".to_owned());
@@ -351,9 +353,9 @@ async fn listeners_hear_of_events_without_secrets_and_lag_without_harm() {
     let mut fast = emitter.subscribe();
     let mut slow = emitter.subscribe();
     for number in 0..3_000 {
-        let mut event = event(number);
-        event.command = Some(SizedText::new(["export A_TO", "KEN=q7Lm2", "xR9vT4"].concat()));
-        while !emitter.emit(Draft::new(event.clone(), Arc::default())) {
+        let command = Some(GivenText::new(["export A_TO", "KEN=q7Lm2", "xR9vT4"].concat()));
+        let event = event(number);
+        while !emitter.emit(Draft { command: command.clone(), ..Draft::new(event.clone(), Arc::default()) }) {
             drop(emitter.record());
         }
         if number < 500 {

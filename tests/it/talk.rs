@@ -105,7 +105,7 @@ fn judge(step: &Value, result: &Result<TalkResult, Error>, took: Duration) -> Re
         return Err(format!("ran {:?}, less than {least} ms", answer.duration));
     }
     if let (Some(wanted), Ok(answer)) = (text("cwd"), result)
-        && answer.cwd.as_deref() != Some(std::path::Path::new(wanted))
+        && answer.cwd.as_deref() != Some(wanted)
     {
         return Err(format!("in {:?}, not in {wanted}", answer.cwd));
     }

@@ -132,10 +132,10 @@ impl Stage for Elsewhere {
                 output: Output { text: text(&reply["output"]), ..Output::default() },
                 exit_code: reply["exit_code"].as_i64().map(|code| code as i32),
                 duration: Duration::from_millis(reply["duration_ms"].as_u64().unwrap_or_default()),
-                cwd: reply["cwd"].as_str().map(Into::into),
-                logical_cwd: reply["logical_cwd"].as_str().map(Into::into),
+                cwd: reply["cwd"].as_str().map(masked),
+                logical_cwd: reply["logical_cwd"].as_str().map(masked),
                 completed_by: Evidence::Integration,
-                sentinel: text(&reply["sentinel"]).into_string(),
+                sentinel: text(&reply["sentinel"]),
                 raw_output: text(&reply["raw_output"]),
             }),
         }

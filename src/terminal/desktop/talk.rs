@@ -215,7 +215,7 @@ impl Desktop {
             cwd: None,
             logical_cwd: None,
             completed_by: end.by,
-            sentinel: sentinel.to_owned(),
+            sentinel: self.shared.redactor.mask_str(sentinel),
         })
     }
 

@@ -57,7 +57,8 @@ impl Session {
             }
             None => processes,
         });
-        Facts { has_ended: false, shell, is_marked, processes, editing, shown, reads_secretly, quiet }
+        let redactor = self.redactor();
+        Facts { has_ended: false, shell, is_marked, processes, editing, shown, reads_secretly, quiet, redactor }
     }
 
     /// Where the shell is. Only programs that may be one are looked at closely.

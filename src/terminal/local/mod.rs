@@ -132,15 +132,15 @@ impl Shared {
     }
 }
 
-/// State of a session at one moment.
+/// State of a session at one moment, secrets masked. What its owner is called is what callers said.
 #[derive(Clone, Debug)]
 pub struct Info {
     /// Its name.
     pub id: SessionId,
     /// The program.
-    pub shell: String,
+    pub shell: Masked,
     /// Where it is, or was started.
-    pub cwd: PathBuf,
+    pub cwd: Masked,
     /// The window.
     pub size: Size,
     /// When it was created.
@@ -156,7 +156,7 @@ pub struct Info {
     /// Whose it is.
     pub owner: Owner,
     /// The command that is running.
-    pub running: Option<(CommandId, String)>,
+    pub running: Option<(CommandId, Masked)>,
 }
 
 impl Session {
@@ -169,10 +169,11 @@ impl Session {
     pub fn info(&self) -> Info {
         let directory = self.directory();
         let terminal = self.shared.lock();
+        let redactor = &terminal.redactor;
         Info {
             id: self.shared.id.clone(),
-            shell: self.shared.shell.clone(),
-            cwd: directory.unwrap_or_else(|| self.shared.cwd.clone()),
+            shell: redactor.mask_str(&self.shared.shell),
+            cwd: redactor.mask_str(&directory.as_ref().unwrap_or(&self.shared.cwd).to_string_lossy()),
             size: terminal.emulator.size(),
             created_at: self.shared.created_at,
             last_activity: terminal.last_activity,
@@ -180,7 +181,7 @@ impl Session {
             buffer_size: terminal.ring.len(),
             pid: self.shared.control.pid(),
             owner: self.shared.owner.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-            running: terminal.commands.open().next_back().map(|command| (command.id, command.line.clone())),
+            running: terminal.commands.open().next_back().map(|command| (command.id, command.line(redactor))),
         }
     }
 

@@ -401,15 +401,16 @@ impl Session {
         if !all_raw {
             raw_output.keep_tail(RAW_TAIL);
         }
+        let shown = |path: PathBuf| terminal.redactor.mask_str(&path.to_string_lossy());
         Ok(TalkResult {
             command: id,
             output,
             exit_code: end.status,
             duration: end.after,
-            cwd,
-            logical_cwd,
+            cwd: cwd.map(shown),
+            logical_cwd: logical_cwd.map(shown),
             completed_by: end.by,
-            sentinel: sentinel.to_owned(),
+            sentinel: terminal.redactor.mask_str(sentinel),
             raw_output,
         })
     }

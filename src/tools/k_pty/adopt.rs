@@ -64,6 +64,6 @@ impl Handler for Adopt {
 
     async fn run(self, tools: &Tools) -> Outcome {
         let change = OwnerChange::Adopt { owner: self.owner, force: self.force };
-        Content::of(&OwnerReply { session: tools.registry.change_owner(&self.session, &change)? })
+        Content::of(&OwnerReply { session: tools.shown(tools.registry.change_owner(&self.session, &change)?) })
     }
 }

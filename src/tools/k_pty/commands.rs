@@ -196,8 +196,8 @@ impl CommandEntry {
         });
         Self {
             id: command.id.to_string(),
-            line: redactor.mask_str(&command.line).as_masked().clip((0, 0), LINE_CHARS),
-            cwd: command.cwd.as_ref().map(|cwd| redactor.mask_str(cwd)),
+            line: command.line(redactor).as_masked().clip((0, 0), LINE_CHARS),
+            cwd: command.cwd(redactor),
             exit_code: end.and_then(|end| end.status),
             duration_ms: millis(command.age()),
             started_at: iso_time(command.started_at),

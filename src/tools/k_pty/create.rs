@@ -15,7 +15,7 @@ use crate::tools::Tools;
 use crate::tools::handler::{Content, Handler, Outcome, begin};
 use crate::tools::params::{Params, wrong_type};
 use crate::tools::spec::{Action, Choice, Effect, Param, Preset, Recorded};
-use kpty_guard::Redactor;
+use kpty_guard::{Masked, Redactor};
 
 pub(in crate::tools) static ACTION: Action = Action {
     name: "create",
@@ -74,8 +74,8 @@ struct Create {
 #[derive(Serialize)]
 struct CreateReply {
     session_id: String,
-    shell: String,
-    cwd: String,
+    shell: Masked,
+    cwd: Masked,
     cols: u16,
     rows: u16,
     pid: u32,
@@ -117,13 +117,14 @@ impl Handler for Create {
         let Self { new, cli_type } = self;
         let (shell, cwd, size) = (new.shell.clone(), new.cwd.display().to_string(), new.size);
         let session = tools.registry.create(new, cli_type).await?;
+        let redactor = session.redactor();
         Content::of(&CreateReply {
             session_id: session.id().to_string(),
-            shell,
-            cwd,
+            shell: redactor.mask(shell),
+            cwd: redactor.mask(cwd),
             cols: size.cols(),
             rows: size.rows(),
-            pid: session.info().pid,
+            pid: session.pid(),
             integration: if session.is_integrated() { "on" } else { "off" },
         })
     }

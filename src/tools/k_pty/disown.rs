@@ -40,6 +40,6 @@ impl Handler for Disown {
 
     async fn run(self, tools: &Tools) -> Outcome {
         let change = OwnerChange::Disown { by: self.by, force: self.force };
-        Content::of(&OwnerReply { session: tools.registry.change_owner(&self.session, &change)? })
+        Content::of(&OwnerReply { session: tools.shown(tools.registry.change_owner(&self.session, &change)?) })
     }
 }

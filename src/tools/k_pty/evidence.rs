@@ -17,11 +17,12 @@ use crate::model::{SessionRecord, iso_time};
 use crate::registry::Located;
 use crate::terminal::local::Session;
 use crate::tools::Tools;
+use crate::tools::envelope::shown_record;
 use crate::tools::handler::{Handler, Outcome, begin};
 use crate::tools::params::{Params, wrong_type};
 use crate::tools::spec::{Action, Effect, Param};
 use crate::traffic::new_id;
-use kpty_guard::Redactor;
+use kpty_guard::{Masked, Redactor};
 
 pub(in crate::tools) static ACTION: Action = Action {
     name: "evidence",
@@ -57,16 +58,16 @@ struct Evidence {
     session: Target,
     /// The session's own fields, and its owner.
     facts: Value,
-    owner: Option<String>,
+    owner: Option<Masked>,
     commands: Vec<CommandId>,
     wants_screen: bool,
     max_chars: usize,
     /// `intervention_type`, `action_taken`, `result`.
-    words: [Option<String>; 3],
+    words: [Option<Masked>; 3],
     attached: Vec<Value>,
     /// Several commands were asked for by name.
     is_list: bool,
-    collected_by: Option<String>,
+    collected_by: Option<Masked>,
 }
 
 impl Handler for Evidence {
@@ -74,10 +75,14 @@ impl Handler for Evidence {
 
     fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
         let located = tools.located(params)?;
+        let redactor = tools.redactor_of(Some(&located));
         let (facts, owner) = match &located {
-            Located::Local(session) => (session_fields(session), session.with_owner(|owner| owner.agent_id.clone())),
-            Located::Desktop(record) => (desktop_fields(record), record.owner_agent_id.clone()),
+            Located::Local(session) => {
+                (session_fields(session, &redactor), session.with_owner(|owner| owner.agent_id.clone()))
+            }
+            Located::Desktop(record) => (desktop_fields(record, &redactor), record.owner_agent_id.clone()),
         };
+        let owner = owner.map(|owner| redactor.mask(owner));
         let session = tools.target_of(located);
         let listed = params.strings(&COMMAND_IDS)?;
         let is_list = listed.is_some();
@@ -93,16 +98,16 @@ impl Handler for Evidence {
         if commands.is_empty() {
             commands.extend(session.commands().last().map(|command| command.id));
         }
-        let redactor = session.redactor();
-        let word = |param| -> Result<Option<String>> {
-            let text = params.text(param)?.map(|text| redactor.redact(text).into_owned());
-            Ok(text.map(|text| text.chars().take(WORD_CHARS).collect()))
+        let word = |param| -> Result<Option<Masked>> {
+            let text = params.text(param)?.map(|text| redactor.mask_str(text));
+            Ok(text.map(|text| text.as_masked().head(WORD_CHARS).to_masked()))
         };
         let words = [word(&INTERVENTION)?, word(&ACTION_TAKEN)?, word(&RESULT)?];
         let attached = attached(params)?.into_iter().map(|item| masked(item, &redactor)).collect();
         let wants_screen = params.flag(&SCREEN)? && tools.may_read_screens().is_ok();
         let max_chars = params.count(&MAX_CHARS)?;
         let collected_by = params.caller().identity(params.arguments(), tools.config.identity.agent_id.as_deref());
+        let collected_by = collected_by.map(|name| redactor.mask(name));
         Ok(Self { session, facts, owner, commands, wants_screen, max_chars, words, attached, is_list, collected_by })
     }
 
@@ -149,7 +154,7 @@ impl Handler for Evidence {
 
 impl Evidence {
     /// Who ran each command, as it was recorded; otherwise the session's owner.
-    async fn actors(&self, tools: &Tools) -> Vec<Option<String>> {
+    async fn actors(&self, tools: &Tools) -> Vec<Option<Masked>> {
         let traffic = tools.traffic.clone();
         let session = self.session.id().to_string();
         let commands: Vec<String> = self.commands.iter().map(ToString::to_string).collect();
@@ -161,20 +166,22 @@ impl Evidence {
         });
         // A record that cannot be read names nobody.
         let recorded = looked.await.unwrap_or_else(|_| vec![None; count]);
-        recorded.into_iter().map(|actor| actor.or_else(|| self.owner.clone())).collect()
+        let redactor = self.session.redactor();
+        let given = |actor: Option<String>| actor.map(|actor| redactor.mask(actor));
+        recorded.into_iter().map(|actor| given(actor).or_else(|| self.owner.clone())).collect()
     }
 
-    fn transcript(&self, id: CommandId, actor: Option<String>, now: &str) -> Result<Map<String, Value>> {
+    fn transcript(&self, id: CommandId, actor: Option<Masked>, now: &str) -> Result<Map<String, Value>> {
         let unknown =
             || Error::invalid(COMMAND_ID.name, format!("{id} is no command of this session, or is forgotten"));
         let command = self.session.command(id).ok_or_else(unknown)?;
         let output = self.session.output_of(id, self.max_chars).unwrap_or_default();
-        let end = command.end.as_ref();
+        let (end, redactor) = (command.end.as_ref(), self.session.redactor());
         let fields = json!({
             "type": "pty_transcript",
             "session_id": self.session.id().as_str(),
             "command_id": id.to_string(),
-            "command": self.session.redactor().redact(&command.line),
+            "command": command.line(&redactor),
             "output": output.text,
             "exit_code": end.and_then(|end| end.status),
             "timestamp": now,
@@ -183,7 +190,7 @@ impl Evidence {
             "completed_by": end.map(|end| end.by.as_str()),
             "started_at": iso_time(command.started_at),
             "duration_ms": millis(command.age()),
-            "cwd": command.cwd,
+            "cwd": command.cwd(&redactor),
             "truncated": output.truncated,
             "omitted_chars": output.omitted_chars,
             "evicted_lines": output.evicted_lines,
@@ -245,17 +252,18 @@ fn masked(value: Value, redactor: &Redactor) -> Value {
     }
 }
 
-fn session_fields(session: &Session) -> Value {
+fn session_fields(session: &Session, redactor: &Redactor) -> Value {
     let info = session.info();
+    let given = |text: &Option<String>| text.as_deref().map(|text| redactor.mask_str(text));
     json!({
         "session_id": info.id.as_str(),
         "source": "local",
-        "label": info.owner.label,
-        "owner_agent_id": info.owner.agent_id,
-        "owner_session_id": info.owner.session_id,
+        "label": given(&info.owner.label),
+        "owner_agent_id": given(&info.owner.agent_id),
+        "owner_session_id": given(&info.owner.session_id),
         "owner_role": info.owner.role,
         "shell": info.shell,
-        "cwd": info.cwd.display().to_string(),
+        "cwd": info.cwd,
         "cols": info.size.cols(),
         "rows": info.size.rows(),
         "is_alive": info.exit.is_none(),
@@ -263,7 +271,8 @@ fn session_fields(session: &Session) -> Value {
 }
 
 /// What a desktop reported of its session: neither folder nor size.
-fn desktop_fields(record: &SessionRecord) -> Value {
+fn desktop_fields(record: &SessionRecord, redactor: &Redactor) -> Value {
+    let record = shown_record(record.clone(), redactor);
     json!({
         "session_id": record.session_id,
         "source": record.source,

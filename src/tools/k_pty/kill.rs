@@ -54,7 +54,7 @@ impl Handler for Kill {
             other => other?,
         };
         let force = params.flag(&FORCE)?;
-        let is_protected = session.info().owner.role == Some(Role::Leader) && session.exit().is_none();
+        let is_protected = session.with_owner(|owner| owner.role) == Some(Role::Leader) && session.exit().is_none();
         match is_protected && !force {
             true => Err(Error::LeaderProtected(session.id().clone())),
             false => Ok(Self { session }),

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use kpty_guard::Masked;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
@@ -10,7 +11,7 @@ use crate::registry::Registry;
 use crate::terminal::Attention;
 use crate::terminal::local::Session;
 use crate::tools::Tools;
-use crate::tools::envelope::ExitFields;
+use crate::tools::envelope::{ExitFields, shown_record};
 use crate::tools::handler::{Content, Handler, Outcome, begin};
 use crate::tools::params::Params;
 use crate::tools::spec::{Action, Effect};
@@ -77,8 +78,8 @@ struct DesktopEntry {
 #[derive(Serialize)]
 struct LocalEntry {
     session_id: String,
-    shell: String,
-    cwd: String,
+    shell: Masked,
+    cwd: Masked,
     cols: u16,
     rows: u16,
     created_at: String,
@@ -86,20 +87,20 @@ struct LocalEntry {
     is_alive: bool,
     buffer_size: usize,
     source: &'static str,
-    cli_type: String,
+    cli_type: Masked,
     pid: u32,
-    owner_agent_id: Option<String>,
-    owner_session_id: Option<String>,
+    owner_agent_id: Option<Masked>,
+    owner_session_id: Option<Masked>,
     owner_role: Option<&'static str>,
-    label: Option<String>,
-    claude_code_session_id: Option<String>,
+    label: Option<Masked>,
+    claude_code_session_id: Option<Masked>,
     /// Its owner leads.
     is_leader: bool,
     #[serde(flatten)]
     exit: ExitFields,
     /// The foreground process.
-    foreground: Option<String>,
-    running_command: Option<String>,
+    foreground: Option<Masked>,
+    running_command: Option<Masked>,
     command_id: Option<String>,
     /// What its program does, and whether it waits for input.
     attention: Attention,
@@ -119,7 +120,7 @@ async fn list(tools: &Tools) -> Result<ListReply> {
     for found in desktop {
         let is_leader = leads(&leading, found.record.owner_agent_id.as_ref());
         sessions.push(ListEntry::Desktop(Box::new(DesktopEntry {
-            record: found.record,
+            record: shown_record(found.record, &tools.redactor),
             is_leader,
             stale: found.is_stale,
         })));
@@ -133,13 +134,13 @@ fn leads(leading: &HashSet<String>, agent_id: Option<&String>) -> bool {
 
 fn listed(registry: &Registry, session: &Session, leading: &HashSet<String>) -> LocalEntry {
     let info = session.info();
-    let foreground = session.foreground().filter(|_| info.exit.is_none());
     let redactor = session.redactor();
+    let given = |text: Option<String>| text.map(|text| redactor.mask(text));
     let (command_id, running_command) = info.running.unzip();
     LocalEntry {
         session_id: info.id.to_string(),
         shell: info.shell,
-        cwd: redactor.redact(&info.cwd.display().to_string()).into_owned(),
+        cwd: info.cwd,
         cols: info.size.cols(),
         rows: info.size.rows(),
         created_at: iso_time(info.created_at),
@@ -147,17 +148,17 @@ fn listed(registry: &Registry, session: &Session, leading: &HashSet<String>) -> 
         is_alive: info.exit.is_none(),
         buffer_size: info.buffer_size,
         source: "local",
-        cli_type: registry.cli_type(&info.id).unwrap_or_default(),
+        cli_type: given(registry.cli_type(&info.id)).unwrap_or_default(),
         pid: info.pid,
         is_leader: leads(leading, info.owner.agent_id.as_ref()),
-        owner_agent_id: info.owner.agent_id,
-        owner_session_id: info.owner.session_id,
+        owner_agent_id: given(info.owner.agent_id),
+        owner_session_id: given(info.owner.session_id),
         owner_role: info.owner.role.map(Role::as_str),
-        label: info.owner.label.map(|label| redactor.redact(&label).into_owned()),
-        claude_code_session_id: info.owner.claude_code_session_id,
+        label: given(info.owner.label),
+        claude_code_session_id: given(info.owner.claude_code_session_id),
         exit: info.exit.map(ExitFields::from).unwrap_or_default(),
-        foreground: foreground.and_then(|foreground| foreground.program).map(|program| program.name),
-        running_command: running_command.map(|line| redactor.redact(&line).into_owned()),
+        foreground: if info.exit.is_none() { session.foreground_name() } else { None },
+        running_command,
         command_id: command_id.map(|id| id.to_string()),
         attention: session.attention(),
     }

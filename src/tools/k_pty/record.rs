@@ -7,13 +7,14 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use kpty_emulator::{EngineKind, Mode, Request as ScreenRead};
+use kpty_guard::{Masked, Redactor};
 use serde::Serialize;
 use serde_json::json;
 
 use super::SESSION_ID;
 use crate::error::{Error, Result};
 use crate::recording::fixture::{Fixture, trimmed};
-use crate::recording::{DEFAULT_MAX_BYTES, End, MAX_BYTES_CAP, Options, Status, make_folder, paint};
+use crate::recording::{DEFAULT_MAX_BYTES, End, MAX_BYTES_CAP, Options, Released, Status, make_folder};
 use crate::terminal::local::{Session, WholeOutput};
 use crate::tools::Tools;
 use crate::tools::handler::{Content, Handler, Outcome, begin};
@@ -70,7 +71,7 @@ struct Record {
 struct RecordReply {
     recording: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<String>,
+    file: Option<Masked>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,18 +85,18 @@ struct RecordReply {
     #[serde(skip_serializing_if = "Option::is_none")]
     same_as_live: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<String>,
+    note: Option<Masked>,
 }
 
 impl RecordReply {
-    fn of(status: Status) -> Self {
+    fn of(status: Status, redactor: &Redactor) -> Self {
         let note = match &status.ended {
-            Some(End::Disk(problem)) => Some(problem.clone()),
+            Some(End::Disk(problem)) => Some(redactor.mask_str(problem)),
             _ => None,
         };
         Self {
             recording: status.ended.is_none(),
-            file: Some(status.path.display().to_string()),
+            file: Some(redactor.mask_str(&status.path.to_string_lossy())),
             bytes: Some(status.bytes),
             ended_by: status.ended.as_ref().map(End::as_str),
             note,
@@ -129,7 +130,8 @@ impl Handler for Record {
             Op::Start => self.start(),
             Op::Stop => self.stop(),
             Op::Status => {
-                Ok(self.tools.recordings().status(self.session.id()).map(RecordReply::of).unwrap_or_default())
+                let status = self.tools.recordings().status(self.session.id());
+                Ok(status.map(|status| self.reply(status)).unwrap_or_default())
             }
             Op::SaveFixture => self.save_fixture(),
         });
@@ -145,6 +147,10 @@ impl Record {
         self.name.clone().unwrap_or_else(|| format!("{}-{millis}", self.session.id()))
     }
 
+    fn reply(&self, status: Status) -> RecordReply {
+        RecordReply::of(status, &self.session.redactor())
+    }
+
     fn start(&self) -> Result<RecordReply> {
         let recordings = self.tools.recordings();
         let id = self.session.id();
@@ -157,17 +163,17 @@ impl Record {
             redactor: (!self.raw).then(|| self.session.redactor()),
             input: self.input,
             max_bytes: self.max_bytes,
-            title: self.session.info().owner.label,
+            title: self.session.with_owner(|owner| owner.label.clone()),
         })?;
         let status = recorder.status();
         recordings.keep(id.clone(), recorder);
-        Ok(RecordReply { redacted: Some(!self.raw), ..RecordReply::of(status) })
+        Ok(RecordReply { redacted: Some(!self.raw), ..self.reply(status) })
     }
 
     fn stop(&self) -> Result<RecordReply> {
         let recorder = self.tools.recordings().take(self.session.id());
         let recorder = recorder.ok_or_else(|| Error::invalid(OP.param.name, "the session is not being recorded"))?;
-        Ok(RecordReply::of(recorder.join()))
+        Ok(self.reply(recorder.join()))
     }
 
     /// A folder that `kpty replay --check` understands.
@@ -177,10 +183,11 @@ impl Record {
         let folder = recordings.new_path(&name, "")?;
         make_folder(&folder).map_err(|cause| Error::file("create", &folder, cause))?;
         let write = |ending: &str, bytes: &[u8]| write(&folder.join(format!("{name}.{ending}")), bytes);
+        let redactor = (!self.raw).then(|| self.session.redactor());
         // A recording that shows everything is nothing to make a masked fixture of.
         let recording = recordings.status(self.session.id()).filter(|status| self.raw || status.is_masked);
         let (source, note) = if let Some(WholeOutput { bytes, size }) = self.session.whole_output() {
-            write("bytes", &self.masked(bytes))?;
+            write("bytes", Released::output(bytes, redactor.as_deref()).as_bytes())?;
             write("json", json!({ "cols": size.cols(), "rows": size.rows() }).to_string().as_bytes())?;
             ("output", None)
         } else if let Some(Status { path, .. }) = recording {
@@ -190,9 +197,11 @@ impl Record {
             write("cast", &cast[..whole])?;
             ("recording", Some("the session's first output is no longer kept: this begins where its recording does"))
         } else {
-            let screen = if self.raw { self.session.screen() } else { self.session.masked_screen().into_cells() };
-            write("bytes", &paint(&screen))?;
-            let size = screen.size;
+            let (painted, size) = match self.raw {
+                true => (Released::raw_screen(&self.session.screen()), self.session.size()),
+                false => (Released::screen(&self.session.masked_screen()), self.session.size()),
+            };
+            write("bytes", painted.as_bytes())?;
             write("json", json!({ "cols": size.cols(), "rows": size.rows() }).to_string().as_bytes())?;
             let note = "the session's first output is no longer kept, or its window was resized: this has only the \
                         screen. Start a recording before, and the fixture has everything from there on";
@@ -207,23 +216,13 @@ impl Record {
         }
         Ok(RecordReply {
             recording: recordings.status(self.session.id()).is_some_and(|status| status.ended.is_none()),
-            file: Some(folder.display().to_string()),
+            file: Some(self.session.redactor().mask_str(&folder.to_string_lossy())),
             redacted: Some(!self.raw),
             source: Some(source),
             same_as_live: Some(same_as_live),
-            note: note.map(str::to_owned),
+            note: note.map(Masked::literal),
             ..RecordReply::default()
         })
-    }
-
-    fn masked(&self, bytes: Vec<u8>) -> Vec<u8> {
-        if self.raw {
-            return bytes;
-        }
-        match self.session.redactor().redact(&String::from_utf8_lossy(&bytes)) {
-            std::borrow::Cow::Borrowed(_) => bytes,
-            std::borrow::Cow::Owned(masked) => masked.into_bytes(),
-        }
     }
 }
 

@@ -44,6 +44,7 @@ impl Handler for Resolve {
 
     async fn run(self, tools: &Tools) -> Outcome {
         let session = find(&tools.registry, self.query).await?;
+        let session = tools.shown(session);
         Content::of(&ResolveReply { session_id: session.session_id.clone(), session })
     }
 }

@@ -80,7 +80,7 @@ impl From<Field<'_>> for Value {
 
 impl Screen {
     /// Its text.
-    pub fn text(&self) -> &str {
+    pub fn text(&self) -> &Masked {
         &self.text
     }
 

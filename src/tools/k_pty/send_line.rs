@@ -77,12 +77,13 @@ impl Line {
         let Self { text: line, enter_delay } = self;
         let mut turn = tools.typist.turn(session).await;
         turn.check_line(&line)?;
+        let failed = |error: &Error| Value::Object(failed(error, &session.redactor()));
         let typed = if line.is_empty() { Ok(0) } else { turn.type_bytes(line.as_bytes()).await };
         let typed = match typed {
             Ok(count) => written(count),
             Err(error) => {
                 let not_sent = json!({ "ok": false, "message": "Enter was not sent: the text was not taken" });
-                let besides = both(Value::Object(failed(&error)), not_sent);
+                let besides = both(failed(&error), not_sent);
                 return Err(Failure::with(error, besides));
             }
         };
@@ -92,7 +93,7 @@ impl Line {
         match turn.type_bytes(b"\r").await {
             Ok(count) => Ok(both(typed, written(count)).into()),
             Err(error) => {
-                let besides = both(typed, Value::Object(failed(&error)));
+                let besides = both(typed, failed(&error));
                 Err(Failure::with(error, besides))
             }
         }

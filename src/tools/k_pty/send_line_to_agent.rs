@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::ids::SessionId;
 use crate::model::SessionQuery;
 use crate::tools::Tools;
-use crate::tools::envelope::{Failure, reply};
+use crate::tools::envelope::{Failure, reply, shown_record};
 use crate::tools::handler::{Content, Handler, Outcome, begin};
 use crate::tools::params::Params;
 use crate::tools::spec::{Action, Effect};
@@ -47,6 +47,8 @@ impl Handler for SendLineToAgent {
         let Self { line, query } = self;
         let record = find(&tools.registry, query).await?;
         let id = SessionId::named(&record.session_id);
+        let redactor = tools.redactor_of(tools.locate(&id).ok().as_ref());
+        let record = shown_record(record, &redactor);
         let resolved = Map::from_iter([
             ("resolved_session_id".to_owned(), json!(record.session_id)),
             ("resolved_session".to_owned(), json!(record)),
@@ -56,10 +58,10 @@ impl Handler for SendLineToAgent {
             Err(error) => Err(Failure::from(error)),
         };
         match sent {
-            Err(failure) => Err(failure.nested("send_result", resolved)),
+            Err(failure) => Err(failure.nested("send_result", resolved, &redactor)),
             Ok(sent) => {
                 let mut answer = resolved;
-                answer.insert("send_result".to_owned(), Value::Object(reply(Ok(sent.into_fields())).body));
+                answer.insert("send_result".to_owned(), Value::Object(reply(Ok(sent.into_fields()), || redactor).body));
                 Ok(Content::Fields(answer))
             }
         }
