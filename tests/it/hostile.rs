@@ -39,6 +39,25 @@ fn size() -> usize {
     given.map_or(amount(192 << 10, 8 << 20), |mib| mib << 20)
 }
 
+/// Streams that need the most memory.
+const HUNGRY: [&str; 8] = [
+    "links, each another",
+    "marks on every cell",
+    "one line",
+    "repeated characters",
+    "any character",
+    "titles of a megabyte",
+    "lines of all scripts",
+    "joined emoji in clusters",
+];
+
+/// So many bytes of each stream that needs much memory.
+pub(crate) fn hungry(size: usize) -> Vec<Vec<u8>> {
+    let streams: Vec<_> = STREAMS.iter().filter(|stream| HUNGRY.contains(&stream.name)).collect();
+    assert_eq!(streams.len(), HUNGRY.len());
+    streams.into_iter().map(|stream| stream.bytes(size)).collect()
+}
+
 /// What of a stream was beyond its limit.
 fn judge(played: &Played, group: Group) -> Vec<String> {
     let mut beyond = Vec::new();

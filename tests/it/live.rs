@@ -3,11 +3,11 @@
 mod child;
 mod delta;
 mod idle;
-mod kill;
+pub(crate) mod kill;
 mod many;
-pub(crate) mod memory;
+mod memory;
 mod promise;
-mod queries;
+pub(crate) mod queries;
 mod random;
 mod slices;
 mod turns;

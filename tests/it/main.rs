@@ -10,6 +10,8 @@ mod cli;
 mod desktop;
 mod desktop_app;
 mod docs;
+#[cfg(target_os = "linux")]
+mod faults;
 mod fixtures;
 mod guard;
 #[cfg(target_os = "linux")]

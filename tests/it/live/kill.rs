@@ -40,7 +40,7 @@ fn processes_with(mark: &str) -> Vec<String> {
 }
 
 /// Children that have ended and were not waited for.
-fn zombies_of(parent: u32) -> usize {
+pub(crate) fn zombies_of(parent: u32) -> usize {
     let folders = fs::read_dir("/proc").expect("a process table").flatten().map(|entry| entry.path());
     let stats = folders.filter_map(|folder| fs::read_to_string(folder.join("stat")).ok());
     let is_zombie = |stat: &String| {

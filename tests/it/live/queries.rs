@@ -50,7 +50,7 @@ fn thousands_of_questions_leave_the_shell_free_for_the_next_talk() {
     }
 }
 
-pub(super) fn resident_kib(pid: u32) -> u64 {
+pub(crate) fn resident_kib(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the process runs");
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a size");
     line.split_whitespace().nth(1).and_then(|size| size.parse().ok()).expect("a number")
