@@ -361,14 +361,14 @@ fn event_from(body: &Map<String, Value>, redactor: &Redactor) -> Result<(Event, 
     event.timeout_ms = count("timeout_ms")?;
     event.timed_out = flag("timed_out", false)?;
     event.success = flag("success", true)?;
-    event.error_code = text("error_code")?;
+    event.error_code = masked("error_code")?;
     event.error_message = masked("error_message")?;
     event.blocked = flag("blocked", false)?;
-    event.blocked_pattern = text("blocked_pattern")?;
+    event.blocked_pattern = masked("blocked_pattern")?;
     event.session_source = text("session_source")?;
     event.cli_type = text("cli_type")?;
     event.label = text("label")?;
-    event.evidence_id = text("evidence_id")?;
+    event.evidence_id = masked("evidence_id")?;
     event.exit_code = body.get("exit_code").and_then(Value::as_i64);
     let others = body.iter().filter(|(name, _)| !KNOWN.contains(&name.as_str()));
     event.extra = others.map(|(name, value)| (name.clone(), value.clone())).collect();

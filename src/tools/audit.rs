@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Map, Value};
 
-use super::envelope::{Reply, text_of};
+use super::envelope::{Reply, shown_text, text_of};
 use super::k_pty::screen::Screen;
 use super::params::{ACTION, AS_AGENT, action_name, number};
 use super::spec::{Action, Effect, Preset, Recorded, Tool};
@@ -210,7 +210,7 @@ impl Call<'_> {
             Some(reply) => about_reply(reply, screen, action, &mut event),
             None => {
                 event.success = false;
-                event.error_code = Some("CALLER_GONE".to_owned());
+                event.error_code = Some(Masked::literal("CALLER_GONE"));
                 event.error_message =
                     Some(Masked::literal("the caller went away before the answer; a command that runs goes on"));
                 event.result.clone_from(&event.error_message);
@@ -425,40 +425,36 @@ impl<'a> ReplyFields<'a> {
     }
 }
 
-/// The first of these that is a text.
-fn first_text<'a>(values: impl IntoIterator<Item = Option<&'a Value>>) -> Option<&'a str> {
-    values.into_iter().find_map(|value| value?.as_str())
-}
-
 /// What came of it.
 fn about_reply(reply: &Reply, screen: Option<&Screen>, action: Option<&Action>, event: &mut Event) {
     let fields = ReplyFields::of(&reply.body);
     let details = fields.details.and_then(Value::as_object).map(ReplyFields::of).unwrap_or_default();
     event.success = !reply.is_error;
     if reply.is_error {
-        event.error_code = first_text([fields.error_code]).map(str::to_owned);
+        event.error_code = fields.error_code.and_then(text_of);
         event.error_message = [fields.message, fields.error].into_iter().flatten().find_map(text_of);
     }
     let is_timeout = event.error_code.as_deref().is_some_and(|code| code.ends_with("_TIMEOUT"));
     event.timed_out = is_timeout || fields.timed_out.and_then(Value::as_bool).unwrap_or(false);
     event.blocked = reply.is(ErrorCode::DangerousCommandBlocked);
     if event.blocked {
-        event.blocked_pattern = first_text([details.rule, details.rule_id, details.pattern]).map(str::to_owned);
+        event.blocked_pattern =
+            [details.rule, details.rule_id, details.pattern].into_iter().flatten().find_map(text_of);
     }
     let texts = [fields.output, fields.text, fields.tail, details.partial_output];
-    let text = || texts.into_iter().flatten().find_map(text_of).map(|text| clipped(text.as_masked()));
+    let text = || texts.into_iter().flatten().find_map(shown_text).map(clipped);
     event.response = screen.map(|screen| clipped(screen.text().as_masked())).or_else(text);
     event.exit_code = fields.exit_code.or(details.exit_code).and_then(Value::as_i64);
-    event.command_id = first_text([fields.command_id, details.command_id]).map(str::to_owned);
-    event.evidence_id = first_text([fields.evidence_id]).map(str::to_owned);
+    event.command_id = [fields.command_id, details.command_id].into_iter().flatten().find_map(text_of);
+    event.evidence_id = fields.evidence_id.and_then(text_of);
     event.result = Some(summary(event, action, &fields));
 }
 
 /// What came of it, in a few words.
 fn summary(event: &Event, action: Option<&Action>, fields: &ReplyFields<'_>) -> Masked {
     let message = event.error_message.clone();
-    if let Some(code) = fields.error_code.filter(|_| event.error_code.is_some()).and_then(text_of) {
-        return Masked::concat(&[&code, &": ", &message.unwrap_or_default()]);
+    if let Some(code) = &event.error_code {
+        return Masked::concat(&[code, &": ", &message.unwrap_or_default()]);
     }
     if let Some(message) = message {
         return message;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::error::{Busy, Error, ErrorCode, Exited, TimedOut};
 use crate::ids::{CommandId, SessionId};
 use crate::model::{ExitInfo, SessionQuery, SessionRecord};
-use kpty_guard::{Masked, Redactor};
+use kpty_guard::{Masked, MaskedStr, Redactor};
 
 /// What a call comes to.
 #[derive(Clone, Debug, PartialEq)]
@@ -314,8 +314,13 @@ fn next(action: &str, session: &SessionId, parameters: Value, why: &str) -> Valu
 }
 
 /// A text of a reply. Whoever builds a reply builds it from masked text.
+pub(super) fn shown_text(value: &Value) -> Option<MaskedStr<'_>> {
+    value.as_str().map(MaskedStr::vouched)
+}
+
+/// The same as a copy.
 pub(super) fn text_of(value: &Value) -> Option<Masked> {
-    value.as_str().map(|text| Masked::vouched(text.to_owned()))
+    shown_text(value).map(MaskedStr::to_masked)
 }
 
 impl Reply {

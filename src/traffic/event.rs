@@ -95,13 +95,13 @@ pub struct Event {
     /// The action succeeded.
     pub success: bool,
     /// Error code of a failed action.
-    pub error_code: Option<String>,
+    pub error_code: Option<Masked>,
     /// Error message of a failed action.
     pub error_message: Option<Masked>,
     /// The guard blocked the action.
     pub blocked: bool,
     /// Rule that blocked it.
-    pub blocked_pattern: Option<String>,
+    pub blocked_pattern: Option<Masked>,
     /// `local` or `desktop`.
     pub session_source: Option<String>,
     /// Kind of program that runs in the session.
@@ -111,9 +111,9 @@ pub struct Event {
     /// Short summary of the result.
     pub result: Option<Masked>,
     /// Id of the evidence pack that the action produced.
-    pub evidence_id: Option<String>,
+    pub evidence_id: Option<Masked>,
     /// Id of the command that ran.
-    pub command_id: Option<String>,
+    pub command_id: Option<Masked>,
     /// Exit code of that command.
     pub exit_code: Option<i64>,
     /// Fields that only their sender interprets.
@@ -369,21 +369,25 @@ impl Draft {
             command.kept.keep_head(TEXT_CHARS);
         }
         let response = event.response.as_mut().map(|response| (&mut response.kept, response_chars));
-        let messages = [&mut event.error_message, &mut event.result].into_iter().flatten();
-        for (text, chars) in response.into_iter().chain(messages.map(|text| (text, SHORT_CHARS))) {
+        let shown = [
+            (&mut event.error_message, SHORT_CHARS),
+            (&mut event.result, SHORT_CHARS),
+            (&mut event.blocked_pattern, SHORT_CHARS),
+            (&mut event.error_code, AGENT_CHARS),
+            (&mut event.evidence_id, AGENT_CHARS),
+            (&mut event.command_id, AGENT_CHARS),
+        ];
+        let shown = shown.into_iter().filter_map(|(text, chars)| Some((text.as_mut()?, chars)));
+        for (text, chars) in response.into_iter().chain(shown) {
             hide(text);
             text.keep_head(chars);
         }
         let short = [
-            (&mut event.blocked_pattern, SHORT_CHARS),
             (&mut event.label, SHORT_CHARS),
             (&mut event.agent_id, AGENT_CHARS),
             (&mut event.owner_session_id, SHORT_CHARS),
-            (&mut event.error_code, AGENT_CHARS),
             (&mut event.session_source, AGENT_CHARS),
             (&mut event.cli_type, AGENT_CHARS),
-            (&mut event.evidence_id, AGENT_CHARS),
-            (&mut event.command_id, AGENT_CHARS),
         ];
         let names = [(&mut event.action, AGENT_CHARS), (&mut event.session_id, AGENT_CHARS)];
         let texts = short.into_iter().filter_map(|(text, chars)| Some((text.as_mut()?, chars)));

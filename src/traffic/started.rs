@@ -62,7 +62,7 @@ impl Start {
         let command = self.command.map(|text| GivenText { text, size });
         event.session_source = self.session_source;
         event.success = false;
-        event.error_code = Some(CODE.to_owned());
+        event.error_code = Some(Masked::literal(CODE));
         event.result = Some(message.clone());
         event.error_message = Some(message);
         Draft { command, started: number, is_for_journal, ..Draft::new(event, Default::default()) }

@@ -203,7 +203,7 @@ impl Session {
     }
 
     /// Who has the terminal now.
-    pub fn foreground(&self) -> Option<Foreground> {
+    pub(in crate::terminal) fn foreground(&self) -> Option<Foreground> {
         self.shared.control.foreground()
     }
 

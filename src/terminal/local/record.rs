@@ -9,7 +9,8 @@ use super::Session;
 use super::state::{TerminalState, without_marks};
 use crate::error::{Error, Result};
 use crate::model::Secrets;
-use crate::recording::{Options, Recorder, Tap, paint};
+use crate::recording::{Options, Recorder, Released, Tap, paint};
+use kpty_guard::Redactor;
 
 /// Bytes of a sequence without an end that are waited for; what is longer is none of our marks.
 const LONGEST_OPEN: usize = 8 << 10;
@@ -75,9 +76,16 @@ impl TerminalState {
 /// Everything that a session ever said.
 pub struct WholeOutput {
     /// The bytes, without marks.
-    pub bytes: Vec<u8>,
+    bytes: Vec<u8>,
     /// The window they were meant for.
     pub size: Size,
+}
+
+impl WholeOutput {
+    /// The bytes, redacted; without a redactor as they are, because the caller asked for that.
+    pub fn release(self, redactor: Option<&Redactor>) -> Released {
+        Released::output(self.bytes, redactor)
+    }
 }
 
 impl Session {

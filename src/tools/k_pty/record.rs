@@ -15,7 +15,7 @@ use super::SESSION_ID;
 use crate::error::{Error, Result};
 use crate::recording::fixture::{Fixture, trimmed};
 use crate::recording::{DEFAULT_MAX_BYTES, End, MAX_BYTES_CAP, Options, Released, Status, make_folder};
-use crate::terminal::local::{Session, WholeOutput};
+use crate::terminal::local::Session;
 use crate::tools::Tools;
 use crate::tools::handler::{Content, Handler, Outcome, begin};
 use crate::tools::params::Params;
@@ -186,8 +186,9 @@ impl Record {
         let redactor = (!self.raw).then(|| self.session.redactor());
         // A recording that shows everything is nothing to make a masked fixture of.
         let recording = recordings.status(self.session.id()).filter(|status| self.raw || status.is_masked);
-        let (source, note) = if let Some(WholeOutput { bytes, size }) = self.session.whole_output() {
-            write("bytes", Released::output(bytes, redactor.as_deref()).as_bytes())?;
+        let (source, note) = if let Some(whole) = self.session.whole_output() {
+            let size = whole.size;
+            write("bytes", whole.release(redactor.as_deref()).as_bytes())?;
             write("json", json!({ "cols": size.cols(), "rows": size.rows() }).to_string().as_bytes())?;
             ("output", None)
         } else if let Some(Status { path, .. }) = recording {
