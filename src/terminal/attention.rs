@@ -77,6 +77,8 @@ const FULL_SCREEN: [&str; 39] = [
     "w3m",
     "whiptail",
 ];
+/// What the names of programs begin with that ask for passphrases on behalf of others.
+pub(super) const PINENTRY: &str = "pinentry";
 /// Shells, whose `read` may have a time limit.
 const SHELLS: [&str; 8] = ["bash", "zsh", "dash", "sh", "ksh", "ksh93", "mksh", "fish"];
 
@@ -378,7 +380,9 @@ impl Facts {
             Shell::Settling => return AttentionState::Running,
             Shell::Busy | Shell::Elsewhere => {}
         }
-        if self.shown.alternate && !(hides_line && reader.is_some_and(|reader| reader.input == Input::Reads)) {
+        let asks_over_screen =
+            |reader: &Process| (hides_line && reader.input == Input::Reads) || reader.name.starts_with(PINENTRY);
+        if self.shown.alternate && !reader.is_some_and(asks_over_screen) {
             let is_pager = self.is_named(&PAGERS) || (self.shell == Shell::Elsewhere && self.shown.is_pager());
             return if is_pager { AttentionState::Pager } else { AttentionState::FullScreen };
         }
@@ -403,11 +407,14 @@ impl Facts {
     /// What a process wants that waits for the terminal.
     fn asked_by(&self, reader: &Process) -> Option<AttentionState> {
         let name = reader.name.as_str();
+        if name.starts_with(PINENTRY) {
+            return Some(AttentionState::InputSecret);
+        }
         let Editing { canonical, echo } = self.editing.unwrap_or(Editing { canonical: true, echo: true });
         let is_settled = self.quiet >= SETTLED;
         let is_asking = match reader.input {
             input if input.is_certain() => true,
-            Input::Watches { alone: true, .. } => self.shown.is_unfinished() || SHELLS.contains(&name),
+            Input::Watches { alone: true, .. } => self.shown.is_unfinished() || (is_settled && SHELLS.contains(&name)),
             _ => self.shown.is_unfinished() && is_settled,
         };
         match (canonical, echo) {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use kpty::terminal::attention::AttentionState;
 use kpty::terminal::local::{Integration, NewSession, Session};
+use kpty::terminal::wait::{Ending, WaitRequest};
 use kpty_emulator::{Mode, Request, Size};
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -28,6 +29,31 @@ const LOOK: Duration = Duration::from_millis(60);
 const STAY: Duration = Duration::from_millis(700);
 /// How long something is watched that must never be said to ask.
 const WATCH: Duration = Duration::from_millis(2_500);
+
+/// A wait for a question ends when there is one, also after silence, and not before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_ends_a_wait() {
+    let bench = Bench::new();
+    let size = Size::new(80, 24).expect("a size");
+    let session = Session::spawn(bench.new_session("bash", size, Integration::Auto)).await.expect("it starts");
+    reach(&session, |state| state == AttentionState::Prompt).await;
+    let wait = |timeout| WaitRequest { asks: true, timeout, ..WaitRequest::default() };
+    for (line, timeout, expected) in [
+        ("sleep 1; read -p 'Name? ' n", PATIENCE, Ending::Asks(AttentionState::InputLine)),
+        ("me", STAY, Ending::Deadline),
+        ("sleep 1; read -s n", PATIENCE, Ending::Asks(AttentionState::InputSecret)),
+        ("me", STAY, Ending::Deadline),
+        ("yes 'Password: ' | head -c 100000000", STAY, Ending::Deadline),
+    ] {
+        session.write(format!("{line}\r").as_bytes()).await.expect("it is typed");
+        leave_prompt(&session).await;
+        // An answer takes a moment to be read.
+        reach(&session, |state| !matches!(state, AttentionState::InputLine | AttentionState::InputSecret)).await;
+        let waited = session.wait(&wait(timeout)).await.expect("it waits");
+        assert_eq!(waited.ending, expected, "{line}");
+    }
+    session.kill().await.expect("it ends");
+}
 
 struct Verdict {
     name: String,

@@ -6,10 +6,10 @@ use std::time::Duration;
 use kpty_emulator::{Buffer, Mode, Request};
 
 use super::Session;
-use super::foreground::carries_shell;
+use super::foreground::{ReadDepth, carries_shell, read_depth};
 use super::readiness::{PASTE_TIMEOUT, Readiness};
 use super::state::TerminalState;
-use crate::terminal::attention::{Attention, Editing, Facts, Process, Shell, Shown};
+use crate::terminal::attention::{Activity, Attention, Editing, Facts, Input, PINENTRY, Process, Shell, Shown};
 use crate::terminal::local::pty::{self, Front};
 use crate::terminal::sentinel::Form;
 
@@ -50,6 +50,7 @@ impl Session {
         let is_marked = self.is_integrated() && control.foreground_group() == Some(control.pid());
         let quiet = if control.has_output() { Duration::ZERO } else { quiet };
         let shell = self.shell_state(front.as_ref(), quiet);
+        let front = front.map(|front| self.with_pinentry(front, editing));
         let processes = front.map(|Front { processes, relay }| match relay {
             Some(relay) => {
                 editing = relay.editing;
@@ -59,6 +60,24 @@ impl Session {
         });
         let redactor = self.redactor();
         Facts { has_ended: false, shell, is_marked, processes, editing, shown, reads_secretly, quiet, redactor }
+    }
+
+    /// Adds a program that asks for a passphrase in the name of one that waits for it: an agent in the background started
+    /// it. Looked for only where nobody else reads and nothing typed is shown.
+    fn with_pinentry(&self, mut front: Front, editing: Option<Editing>) -> Front {
+        let is_hidden = editing.is_some_and(|editing| !editing.echo);
+        let is_asleep = |process: &Process| process.input == Input::Nothing && process.activity == Activity::Asleep;
+        if is_hidden && front.relay.is_none() && front.processes.iter().all(is_asleep) {
+            front.processes.extend(pty::reader_from_outside(self.shared.control.pid(), PINENTRY));
+        }
+        front
+    }
+
+    /// A shell that marks nothing reads at another depth than when somebody typed at it for the first time: it asks.
+    fn reads_elsewhere_than_first(&self, group: u32) -> bool {
+        let is_alike = pty::program_of(group).is_some_and(|program| ALIKE.contains(&program.name.as_str()));
+        let first = if is_alike { self.shared.lock().first_typed_at(group) } else { None };
+        first.is_some() && read_depth(pty::call_depth(group), first) == Some(ReadDepth::Builtin)
     }
 
     /// Where the shell is. Only programs that may be one are looked at closely.
@@ -74,7 +93,12 @@ impl Session {
         match self.peek(quiet.max(PASTE_TIMEOUT)) {
             Readiness::AtPrompt | Readiness::EditedLine if self.shared.lock().continues() => Shell::Continuation,
             Readiness::AtPrompt | Readiness::EditedLine => Shell::Prompt,
-            Readiness::ForeignShell { typed_to: Some(typed_to), .. } if typed_to.pid.is_some() => Shell::Prompt,
+            Readiness::ForeignShell { typed_to: Some(typed_to), .. } if typed_to.pid.is_some() => {
+                match self.reads_elsewhere_than_first(typed_to.group) {
+                    true => Shell::Busy,
+                    false => Shell::Prompt,
+                }
+            }
             Readiness::ForeignShell { .. } => Shell::Elsewhere,
             Readiness::Unfinished => Shell::Continuation,
             Readiness::NotYet(_) if self.is_starting() => Shell::Starting,
@@ -86,6 +110,9 @@ impl Session {
         }
     }
 }
+
+/// Shells whose questions are read by the same system call as their prompts.
+const ALIKE: [&str; 4] = ["bash", "fish", "ksh", "ksh93"];
 
 /// It is a shell by its name or by its file, or a program that leads to one.
 fn may_be_shell(process: &Process) -> bool {

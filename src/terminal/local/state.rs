@@ -115,6 +115,9 @@ pub(super) struct TerminalState {
     pub(super) dialect: Option<Dialect>,
     /// How those read who had the terminal, by process group, newest last; at most `READERS`.
     readers: Vec<(u32, Reader)>,
+    /// How deep the calls of programs were that somebody typed at for the first time, by process group, newest last; at
+    /// most `READERS`. Of a shell, that is most likely its prompt.
+    typed_at: Vec<(u32, u64)>,
     pub(super) redactor: Arc<Redactor>,
     /// A recording of it.
     pub(super) tapped: Option<Tapped>,
@@ -149,6 +152,7 @@ impl TerminalState {
             foreign: ForeignLines::default(),
             dialect: None,
             readers: Vec::new(),
+            typed_at: Vec::new(),
             redactor: Arc::new(redactor),
             tapped: None,
             was_resized: false,
@@ -171,6 +175,18 @@ impl TerminalState {
             self.readers.remove(0);
         }
         self.readers.push((group, reader));
+    }
+
+    /// How deep the calls of a program were when it was typed at for the first time.
+    pub(super) fn first_typed_at(&self, group: u32) -> Option<u64> {
+        self.typed_at.iter().find(|(other, _)| *other == group).map(|&(_, depth)| depth)
+    }
+
+    pub(super) fn note_typed_at(&mut self, group: u32, depth: u64) {
+        if self.typed_at.len() == READERS {
+            self.typed_at.remove(0);
+        }
+        self.typed_at.push((group, depth));
     }
 
     /// Takes output of the program.

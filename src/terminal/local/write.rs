@@ -12,6 +12,7 @@ use tokio::sync::{OwnedMutexGuard, oneshot};
 
 use super::Session;
 use super::outbox::Typed;
+use super::pty::{self, Waiting};
 use crate::error::{Error, Result};
 use crate::runtime::DetachOnDrop;
 
@@ -118,10 +119,21 @@ impl Session {
         if writer == Writer::Other {
             let control = &self.shared.control;
             let group = control.foreground_group();
+            self.note_depth(group);
             let may_wait = control.is_canonical() || group == Some(control.pid());
             // A password is no command, and is not kept.
             let group = group.filter(|_| !self.hides_input());
             self.shared.lock().on_typed(bytes, may_wait, group);
+        }
+    }
+
+    /// A shell that was not typed at before reads its prompt, most likely; a question is read at another depth.
+    fn note_depth(&self, group: Option<u32>) {
+        let Some(group) = group.filter(|&group| self.shared.lock().first_typed_at(group).is_none()) else { return };
+        if !matches!(pty::waits_for(group), None | Some(Waiting::Nothing))
+            && let Some(depth) = pty::call_depth(group)
+        {
+            self.shared.lock().note_typed_at(group, depth);
         }
     }
 

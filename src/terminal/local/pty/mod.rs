@@ -20,7 +20,7 @@ pub use process::{
     Incarnation, Piped, ProcessTable, Program, arguments, behind_relay, directory, group_members, is_copy_of, piped,
     program_of, reader_beside, reads_file, session_members, started,
 };
-pub use readers::{Front, front};
+pub use readers::{Front, front, reader_from_outside};
 #[cfg(unix)]
 pub use unix::{Child, Control, Pty, Started, open_files_limit, raise_open_files_limit, start};
 pub use waiting::{Waiting, call_depth, waits_for};

@@ -7,6 +7,16 @@
 
 use crate::terminal::attention::{Editing, Process};
 
+/// Who reads a terminal without belonging to its foreground: a program whose name begins like this, started by a server in
+/// the background. All processes are looked at.
+#[cfg(target_os = "linux")]
+pub use linux::reader_from_outside;
+
+#[cfg(not(target_os = "linux"))]
+pub fn reader_from_outside(_leader: u32, _name: &str) -> Option<Process> {
+    None
+}
+
 /// What is in the foreground of a terminal.
 #[derive(Clone, Debug, Default)]
 pub struct Front {
@@ -94,6 +104,18 @@ mod linux {
         let processes: Vec<Process> = members.iter().filter_map(|member| inspect(member, terminal)).collect();
         let relay = relay(&processes, terminal).and_then(|pid| behind(pid, MOST_RELAYS));
         Some(Front { processes, relay })
+    }
+
+    /// Who reads the terminal of a session from outside of it.
+    pub fn reader_from_outside(leader: u32, name: &str) -> Option<Process> {
+        let terminal = membership(leader)?.terminal;
+        let is_called_so = |process: &Membership| {
+            let called = fs::read_to_string(format!("/proc/{}/comm", process.pid));
+            process.session != leader && !process.is_zombie && called.is_ok_and(|called| called.starts_with(name))
+        };
+        let named = all().filter(is_called_so);
+        let mut found = named.filter_map(|process| inspect(&process, terminal));
+        found.find(|process| matches!(process.input, Input::Reads | Input::Watches { .. }))
     }
 
     /// The living processes of the group, and those that came from them and left the session.
