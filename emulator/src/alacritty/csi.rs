@@ -101,6 +101,9 @@ impl Machine {
     fn select_rendition(&mut self, sequence: &Sequence) {
         sgr::each_attribute(sequence, |attribute| {
             let resets = attribute == Attr::Reset;
+            if matches!(attribute, Attr::UnderlineColor(Some(_))) {
+                self.note_mark();
+            }
             self.term.terminal_attribute(attribute);
             if resets && self.protecting {
                 self.cursor().template.flags.insert(PROTECTED);

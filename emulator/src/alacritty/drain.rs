@@ -37,9 +37,19 @@ impl Machine {
 
     /// Moves whole lines into the history as long as at least `keep` rows stay, and always one.
     pub(super) fn drain(&mut self, keep: usize) {
+        self.drain_lines(keep, self.limits.rows_of_longest_line(self.size()));
+    }
+
+    /// Moves all rows above the screen but one, also those of a line that goes on: it is cut as one that is too long.
+    pub(super) fn drain_cutting(&mut self) {
+        self.drain_lines(1, self.rows());
+        // Lines begin at other rows than their length tells.
+        self.begin_epoch();
+    }
+
+    fn drain_lines(&mut self, keep: usize, longest: usize) {
         let total = self.term.grid().history_size();
         let limit = total.saturating_sub(keep.max(1));
-        let longest = self.limits.rows_of_longest_line(self.size());
         let mut drained = 0;
         while let Some((len, continued)) = self.next_line(drained, limit, longest) {
             let grid = self.term.grid();

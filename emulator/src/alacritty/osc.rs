@@ -34,6 +34,9 @@ impl Machine {
         let number = uri.and_then(|uri| self.links.number(uri));
         // The cells carry the number; the id only keeps the engine from making one up.
         let link = number.map(|number| Hyperlink { id: Some(String::new()), uri: number.to_string() });
+        if link.is_some() {
+            self.note_mark();
+        }
         self.term.set_hyperlink(link);
     }
 

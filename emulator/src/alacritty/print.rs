@@ -4,7 +4,7 @@
 //! once. Nothing else writes text. Scrolling at the top of the screen feeds the live history, and the drain is
 //! asked after every such scroll, so the live grid never outgrows its bound inside a chunk.
 
-use alacritty_terminal::grid::Row;
+use alacritty_terminal::grid::{Dimensions, Row};
 use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::TermMode;
 use alacritty_terminal::term::cell::{Cell, Flags};
@@ -247,14 +247,17 @@ impl Machine {
         }
     }
 
-    /// A cell got a combining mark: much memory for a few bytes. After many of them the rows above the screen become
-    /// finished lines, where a mark is text.
+    /// A cell got a combining mark, or will get a link or a colour of its underline: much memory for a few bytes. After many
+    /// of them the rows above the screen become finished lines, where a mark is text; a line of very many rows is cut.
     pub(super) fn note_mark(&mut self) {
         self.marks += 1;
         if self.marks >= MOST_MARKS {
             self.marks = 0;
             if self.buffer() == Buffer::Main {
                 self.drain(1);
+                if self.term.grid().history_size() > self.rows() {
+                    self.drain_cutting();
+                }
             }
             // The engine keeps rows for later, with the marks in them.
             self.term.grid_mut().truncate();

@@ -134,6 +134,22 @@ fn combining_marks_on_many_rows_are_bounded() {
 }
 
 #[test]
+fn an_endless_line_of_marks_links_and_coloured_underlines_is_bounded() {
+    for unit in ["e\u{301}", "\x1b]8;;https://x.example/{}\x07L\x1b]8;;\x07", "\x1b[4;58;5;{}mu"] {
+        let mut emulator = terminal(120, 30);
+        for number in 0..200_000 {
+            feed(&mut emulator, unit.replace("{}", &number.to_string()));
+        }
+        let Memory { history, total } = emulator.memory();
+        assert!(total - history < 8 << 20, "{unit:?}: {} bytes besides {history} of history", total - history);
+        let text = emulator.read(&Request::new(Mode::Full), None).text;
+        assert!(text.len() > 20_000, "{unit:?}: {}", text.len());
+        feed(&mut emulator, "\r\nend");
+        assert_eq!(rows(&mut emulator).last().map(String::as_str), Some("end"), "{unit:?}");
+    }
+}
+
+#[test]
 fn links_are_bounded() {
     let mut emulator = terminal(10, 2);
     feed(&mut emulator, format!("\x1b]8;;https://x.example/{}\x07L\x1b]8;;\x07", "p".repeat(3_000)));
