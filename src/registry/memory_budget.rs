@@ -15,7 +15,7 @@ const MIN_HISTORY: usize = 64 << 10;
 const SMALL_GROWTH: usize = 1 << 20;
 
 impl RegistryInner {
-    /// Truncates histories until `wanted` more bytes fit. Leaves an eighth of the budget free, so that the next request
+    /// Truncates histories until `wanted` more bytes fit, and gives up rows above the screens where that is not enough. Leaves an eighth of the budget free, so that the next request
     /// does not truncate again. Returns false when the bytes still do not fit.
     fn free_memory(&self, wanted: usize) -> bool {
         let budget = &self.budget;
@@ -32,6 +32,15 @@ impl RegistryInner {
                 tracing::info!("memory budget exceeded: truncating the history of {} to {most} bytes", session.id());
                 session.shorten_history(most);
             }
+        }
+        // Rows above the screens are cells, which take many times what they take as finished lines.
+        if budget.used() > target {
+            sessions.iter().for_each(Session::drain_cells);
+            // What they became counts as history.
+            sessions
+                .iter()
+                .filter(|session| session.memory().history > most)
+                .for_each(|session| session.shorten_history(most));
         }
         budget.used() + wanted <= budget.limit()
     }

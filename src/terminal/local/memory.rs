@@ -112,6 +112,12 @@ impl Session {
         self.shared.lock().emulator.memory()
     }
 
+    /// Turns the rows above its screen into finished lines.
+    pub fn drain_cells(&self) {
+        self.shared.lock().emulator.shrink();
+        self.shared.count_memory();
+    }
+
     /// Shortens its history to about this many bytes; the oldest lines go.
     pub fn shorten_history(&self, max_bytes: usize) {
         self.shared.lock().emulator.shorten_history(max_bytes);

@@ -232,7 +232,7 @@ fn twenty_hostile_sessions_have_room_in_little_memory() {
     let ids: Vec<_> = (0..20)
         .map(|number| {
             let script = format!(
-                "cat stream-{}; printf '\\030\\033\\\\\\033c'; echo it is over; sleep 1000",
+                "read go; cat stream-{}; printf '\\030\\033\\\\\\033c'; echo it is over; sleep 1000",
                 number % streams.len()
             );
             let size = if number % 4 == 0 { (300, 100) } else { (120, 30) };
@@ -241,6 +241,10 @@ fn twenty_hostile_sessions_have_room_in_little_memory() {
             server.done("create", arguments)["session_id"].clone()
         })
         .collect();
+    // All are there before the first fills the memory: no other is made after that.
+    for id in &ids {
+        server.done("send_keys", json!({ "session_id": id, "keys": "Enter" }));
+    }
     for (number, id) in ids.iter().enumerate() {
         let began = Instant::now();
         while server.call("wait", json!({ "session_id": id, "text": "it is over", "timeout_ms": 45_000 })).0["ended_by"]
