@@ -43,7 +43,8 @@ pub(super) enum Content {
 }
 
 impl Content {
-    /// The fields of a typed reply.
+    /// The fields of a typed reply. Nothing masks them later: text of a session comes as `Masked`, and what the caller
+    /// gave is masked where it is put in.
     pub(super) fn of(reply: &impl Serialize) -> Outcome {
         match serde_json::to_value(reply) {
             Ok(Value::Object(fields)) => Ok(Self::Fields(fields)),

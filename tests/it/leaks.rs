@@ -291,6 +291,7 @@ fn repeats(stage: &Stage) -> Vec<Surface> {
         surfaces.push(stage.answer("list", json!({})));
         surfaces.push(stage.answer("evidence", json!({ "session_id": made["session_id"] })));
         surfaces.push(stage.http("GET", "/v1/pty/sessions", &Value::Null));
+        surfaces.push(stage.http("GET", "/pty/list", &Value::Null));
         surfaces.push(stage.answer("resolve", json!({ "session_id": made["session_id"], "label": secret })));
         surfaces.push(stage.answer("kill", json!({ "session_id": made["session_id"] })));
         if secret == stage.secrets.variable {
