@@ -4,6 +4,9 @@
 
 use std::path::PathBuf;
 
+/// Processes below another that are looked at, at most.
+const MOST_DESCENDANTS: usize = 4_096;
+
 /// A running program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
@@ -255,7 +258,7 @@ pub fn reader_beside(leader: u32) -> Option<Program> {
 /// The program in the foreground of the terminal that a relay (`script`, `sudo`, `rlwrap`) opened for its own child;
 /// through several relays, the last one's.
 pub fn behind_relay(pid: u32) -> Option<Program> {
-    let table: Vec<Membership> = all().collect();
+    let table = subtree(pid);
     let mut front = None;
     let mut relay = *table.iter().find(|process| process.pid == pid)?;
     while let Some(inner) = table.iter().find(|process| is_in_front_behind(process, &relay, &table)) {
@@ -263,6 +266,30 @@ pub fn behind_relay(pid: u32) -> Option<Program> {
         relay = *inner;
     }
     program(front?)
+}
+
+/// A process and all that descend from it.
+pub(super) fn subtree(root: u32) -> Vec<Membership> {
+    let threads = |pid| std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let mut found = Vec::new();
+    let mut to_see = vec![root];
+    while let Some(pid) = to_see.pop().filter(|_| found.len() < MOST_DESCENDANTS) {
+        let Some(process) = membership(pid) else { continue };
+        found.push(process);
+        for thread in threads(pid) {
+            match std::fs::read_to_string(thread.path().join("children")) {
+                Ok(children) => {
+                    to_see.extend(children.split_ascii_whitespace().filter_map(|pid| pid.parse::<u32>().ok()))
+                }
+                // A kernel without these lists: all there are, of which those that descend are picked later.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound && thread.path().exists() => {
+                    return all().collect();
+                }
+                Err(_) => {}
+            }
+        }
+    }
+    found
 }
 
 /// The process leads the foreground of another terminal than the relay's, and descends from the relay.

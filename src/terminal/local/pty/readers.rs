@@ -53,7 +53,7 @@ mod linux {
 
     use super::{Front, Relay};
     use crate::terminal::attention::{Activity, Editing, Input, Process};
-    use crate::terminal::local::pty::process::{Membership, all, arguments, base_name, membership};
+    use crate::terminal::local::pty::process::{Membership, all, arguments, base_name, membership, subtree};
 
     /// Processes of a session that are looked at, at most.
     const MOST_PROCESSES: usize = 512;
@@ -351,7 +351,8 @@ mod linux {
     /// The foreground of the terminal that a relay opened for its child; through several relays, the last one's.
     fn behind(relay: u32, depth: usize) -> Option<Relay> {
         let outer = membership(relay)?;
-        let table: HashMap<u32, Membership> = all().map(|process| (process.pid, process)).collect();
+        let table: HashMap<u32, Membership> =
+            subtree(relay).into_iter().map(|process| (process.pid, process)).collect();
         let descends = |process: &Membership| {
             let parents = std::iter::successors(Some(process), |process| table.get(&process.parent));
             parents.take(table.len()).skip(1).any(|parent| parent.pid == relay)
