@@ -156,8 +156,8 @@ impl Session {
 
     /// A command of a shell runs that does not read: what is typed now may be read by the shell when it is over.
     fn may_read_later(&self, foreground: &Foreground) -> bool {
+        // Also the shell itself, which has taken a line and not yet handed the terminal to its command.
         foreground.canonical
-            && foreground.group != self.shared.control.pid()
             && Form::for_program(&self.shared.shell).is_some()
             && pty::group_members(foreground.group).into_iter().all(|pid| pty::waits_for(pid) == Some(Waiting::Nothing))
     }
