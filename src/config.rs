@@ -2,6 +2,7 @@
 //!
 //! An invalid value aborts startup, and all invalid values are named at once. `settings` has the table of variables.
 
+mod choices;
 mod memory;
 mod places;
 mod settings;
@@ -17,6 +18,7 @@ use std::time::Duration;
 
 use kpty_emulator::{MAX_COLS, MAX_ROWS, Size};
 
+pub use choices::{ScreenAccess, ToolSet};
 pub use places::private_folder;
 pub use settings::{DEFAULT_URL, SETTINGS, Setting, URL_VARIABLE, default_url, lookup, reference};
 
@@ -43,26 +45,6 @@ const DEFAULT_PATH: &str = "/mcp";
 const BRIDGE_PORT: u16 = 8201;
 /// Paths of other routes.
 const TAKEN_PATHS: [&str; 9] = ["/", "/health", "/tools", "/openapi.json", "/v1", "/pty", "/_x9k", "/ws", "/ui"];
-
-/// Whether screens may be read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ScreenAccess {
-    /// They may.
-    #[default]
-    On,
-    /// They may not.
-    Off,
-}
-
-impl ScreenAccess {
-    /// The text on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::On => "on",
-            Self::Off => "off",
-        }
-    }
-}
 
 /// Words that mean yes, and words that mean no.
 const YES_AND_NO: [(&str, bool); 6] =
@@ -118,6 +100,8 @@ pub struct Config {
     pub talk_timeout: Duration,
     /// `KPTY_TERM_BUFFER_ACCESS`: `off` forbids reading screens.
     pub screen_access: ScreenAccess,
+    /// `KPTY_TOOLS`: which tools clients are shown.
+    pub tools: ToolSet,
     /// `KPTY_PROJECT_ROOT`: where a new session starts.
     pub project_root: PathBuf,
     /// `KPTY_MAX_SESSIONS`: live sessions at most.
@@ -167,6 +151,7 @@ impl Default for Config {
             ring_bytes: 102_400,
             talk_timeout: Duration::from_secs(30),
             screen_access: ScreenAccess::On,
+            tools: ToolSet::Auto,
             project_root: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
             max_sessions: 1_000,
             memory_limit: memory::default_limit(),
@@ -239,6 +224,7 @@ impl Config {
                 Some(word) if word.eq_ignore_ascii_case("off") => ScreenAccess::Off,
                 _ => ScreenAccess::On,
             },
+            tools: reader.parsed("KPTY_TOOLS", "auto, term, k_pty or all").unwrap_or_default(),
             project_root: reader.folder("KPTY_PROJECT_ROOT").unwrap_or(default.project_root),
             max_sessions: reader.number("KPTY_MAX_SESSIONS", 1..=100_000, 1_000) as usize,
             memory_limit: reader.size("KPTY_MEMORY_LIMIT", default.memory_limit),

@@ -139,6 +139,7 @@ impl Bare {
 /// A command with default settings.
 pub(crate) fn talk(command: &str) -> TalkRequest {
     TalkRequest {
+        until_asks: false,
         command: command.into(),
         sentinel: None,
         timeout: Duration::from_secs(60),

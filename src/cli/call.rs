@@ -14,7 +14,7 @@ use super::remote::{EXIT_CODES, Remote};
 use super::{EXIT_DONE, Failure, Outcome, print};
 use crate::config::LONGEST_TALK;
 use crate::error::Error;
-use crate::tools::{Action, CATALOGUE, DEFAULT_TOOL, Tool};
+use crate::tools::{Action, CATALOGUE, DEFAULT_TOOL, Format, Tool};
 
 /// The parameter that names a session.
 const SESSION_ID: &str = "session_id";
@@ -43,6 +43,11 @@ pub(super) struct CallArguments {
     connection: Connection,
 }
 
+/// The tools with actions. Those that reply in text combine these.
+fn tools() -> impl Iterator<Item = &'static Tool> {
+    CATALOGUE.iter().copied().filter(|tool| tool.format == Format::Json)
+}
+
 /// All actions, as they are named here.
 static ACTION_NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
     let of = |tool: &'static Tool| {
@@ -50,12 +55,12 @@ static ACTION_NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
         let name = move |name: &str| if is_default { name.to_owned() } else { format!("{}.{name}", tool.name) };
         tool.action_names().into_iter().map(name)
     };
-    CATALOGUE.iter().copied().flat_map(of).collect()
+    tools().flat_map(of).collect()
 });
 
 /// The beginnings of parameters, `name=`.
 static PARAMETERS: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let params = CATALOGUE.iter().flat_map(|tool| tool.actions).flat_map(|action| action.params);
+    let params = tools().flat_map(|tool| tool.actions).flat_map(|action| action.params);
     let names: BTreeSet<_> = params.map(|param| param.name).collect();
     names.into_iter().map(|name| format!("{name}=")).collect()
 });
@@ -63,7 +68,7 @@ static PARAMETERS: LazyLock<Vec<String>> = LazyLock::new(|| {
 /// The tool and the action of this name.
 fn named(name: &str) -> Option<(&'static Tool, &'static Action)> {
     let (tool, action) = name.split_once('.').unwrap_or((DEFAULT_TOOL.name, name));
-    let tool = CATALOGUE.iter().copied().find(|known| known.name == tool)?;
+    let tool = tools().find(|known| known.name == tool)?;
     Some((tool, tool.action(action)?))
 }
 

@@ -113,6 +113,7 @@ async fn terminal(config: &Config) -> (State, String) {
         Err(error) => return (State::Bad, format!("no session could be started: {error}")),
     };
     let request = TalkRequest {
+        until_asks: false,
         command: "echo kpty-works".to_owned(),
         sentinel: None,
         timeout: TALK_TIMEOUT,

@@ -73,12 +73,12 @@ async fn serve(arguments: McpArguments, config: Config) -> Result<()> {
     let client = Client::at(&arguments.url, arguments.token_file.as_deref())?.with_server_user(arguments.server_user);
     if !arguments.alone && is_server(&client).await {
         tracing::info!("calls go to the server at {}", arguments.url);
-        return until(stop, serve_stdio(Remote(client, config.identity.agent_id))).await;
+        return until(stop, serve_stdio(Remote(client, config.identity.agent_id), config.tools)).await;
     }
     tracing::info!("no server at {}: sessions live in this process", arguments.url);
     let tools = Tools::new(config);
     tell_gateway(&tools);
-    let served = until(stop, serve_stdio(tools.clone())).await;
+    let served = until(stop, serve_stdio(tools.clone(), tools.config().tools)).await;
     let left = tools.shutdown().await;
     if !left.is_empty() {
         tracing::warn!("these sessions would not end: {left:?}");
@@ -117,7 +117,7 @@ async fn is_server(client: &Client) -> bool {
     let Ok(answer) = client.post(&question, PROBE_TIMEOUT, &[]).await else { return false };
     let tools = answer.pointer("/result/tools").and_then(Value::as_array);
     let has = |name: &str| tools.is_some_and(|tools| tools.iter().any(|tool| tool["name"] == name));
-    let is_ours = Offer::all().all(|offer| has(offer.name()));
+    let is_ours = Offer::all().any(|offer| has(offer.name()));
     if !is_ours {
         tracing::warn!("the server does not let us use its tools; sessions live in this process");
     }

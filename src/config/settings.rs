@@ -42,13 +42,14 @@ pub const URL_VARIABLE: &str = "KPTY_URL";
 
 /// All variables, in the order of the reference.
 #[rustfmt::skip]
-pub const SETTINGS: [Setting; 32] = [
+pub const SETTINGS: [Setting; 33] = [
     row("KPTY_SHELL", "KURORYUU_PTY_SHELL", DEFAULT_SHELL, "a program, by path or by name in `PATH`", "program of a new session"),
     row("KPTY_COLS", "KURORYUU_PTY_COLS", "120", "1 to 2000", "width of a new session"),
     row("KPTY_ROWS", "KURORYUU_PTY_ROWS", "30", "1 to 1000", "height of a new session"),
     row("KPTY_BUFFER_SIZE", "KURORYUU_PTY_BUFFER_SIZE", "102400", "1024 to 67108864", "bytes of raw output kept for each session"),
     row("KPTY_TIMEOUT_MS", "KURORYUU_PTY_TIMEOUT_MS", "30000", "1 to 3600000", "timeout of `talk` when the call gives none"),
     row("KPTY_TERM_BUFFER_ACCESS", "KURORYUU_TERM_BUFFER_ACCESS", "on", "`on`, `off`", "`off` forbids reading screens"),
+    row("KPTY_TOOLS", "", "auto", "`auto`, `term`, `k_pty`, `all`", "tools that clients are shown; `auto`: `term_*` to clients that speak MCP, `k_pty` to plain ones"),
     row("KPTY_PROJECT_ROOT", "KURORYUU_PROJECT_ROOT", "current folder", "a folder", "directory of a new session; if set, the state folder is below it"),
     row("KPTY_HOST", "KURORYUU_MCP_HOST", "127.0.0.1", "an address", "address to listen on"),
     row("KPTY_PORT", "KURORYUU_MCP_PORT", "8100", "0 to 65535; 0 takes a free port", "port to listen on"),

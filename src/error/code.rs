@@ -25,6 +25,7 @@ pub enum ErrorCode {
     PtySecretPrompt,
     PtyIncompleteCommand,
     PtyTimeout,
+    PtyAsks,
     DangerousCommandBlocked,
     TermReadDisabled,
     PtyNotAvailable,

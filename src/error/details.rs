@@ -193,6 +193,8 @@ pub struct TimedOut {
     pub alternate_screen: bool,
     /// It was interrupted, as the caller asked for.
     pub interrupted: bool,
+    /// It asks for something: the time is not over.
+    pub asks: Option<&'static str>,
 }
 
 impl Busy {
@@ -214,6 +216,13 @@ impl fmt::Display for Exited {
 
 impl fmt::Display for TimedOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(asks) = self.asks {
+            let id = self.command;
+            return write!(
+                f,
+                "The program asks ({asks}): answer with send_line or send_keys, then wait with command_id {id}"
+            );
+        }
         let ms = self.waited.as_millis();
         let after = if self.interrupted { "It was interrupted with Ctrl-C" } else { "It is still running" };
         write!(

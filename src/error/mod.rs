@@ -247,6 +247,7 @@ impl Error {
             Self::Busy(_) => ErrorCode::PtyBusy,
             Self::SecretPrompt(_) => ErrorCode::PtySecretPrompt,
             Self::Incomplete(_) => ErrorCode::PtyIncompleteCommand,
+            Self::Timeout(timed_out) if timed_out.asks.is_some() => ErrorCode::PtyAsks,
             Self::Timeout(_) => ErrorCode::PtyTimeout,
             Self::Blocked(_) => ErrorCode::DangerousCommandBlocked,
             Self::TermReadDisabled => ErrorCode::TermReadDisabled,

@@ -225,7 +225,8 @@ impl Server {
         }
         start_recording(&tools, state_dir.clone(), saver.as_ref(), address);
         let pending = tools.config().project_root.join(PENDING_FOLDER);
-        let gate = mcp::gate(tools.clone(), &Folders { state: state_dir, pending: Some(pending) });
+        let gate =
+            mcp::gate(tools.clone(), tools.config().tools, &Folders { state: state_dir, pending: Some(pending) });
         let health = Health { tools: tools.clone(), saver: saver.clone(), port: address.port() };
         let app = App::new(router(&tools, health.clone(), &policy), &tools.config().mcp_path, gate.clone());
         let stopping = CancellationToken::new();
@@ -409,7 +410,7 @@ async fn not_found() -> (StatusCode, Json<Value>) {
 }
 
 async fn info(State(tools): State<Tools>) -> Json<Value> {
-    let names: Vec<_> = Offer::all().map(Offer::name).collect();
+    let names: Vec<_> = Offer::shown(tools.config().tools, true).map(Offer::name).collect();
     Json(json!({
         "name": mcp::SERVER_NAME,
         "version": VERSION,

@@ -97,8 +97,8 @@ impl PtyRoutes {
     }
 }
 
-async fn tool_list() -> Json<Value> {
-    Json(json!({ "tools": mcp::tool_definitions() }))
+async fn tool_list(State(pty): State<PtyRoutes>) -> Json<Value> {
+    Json(json!({ "tools": mcp::tool_definitions(pty.tools.config().tools) }))
 }
 
 async fn desktop_auth(State(pty): State<PtyRoutes>, request: Request) -> JsonResult {

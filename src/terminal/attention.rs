@@ -330,6 +330,12 @@ impl Attention {
         self.state == AttentionState::Running && has("working") && has("unfinished_line")
     }
 
+    /// It is a shell that reads, and no program that it runs.
+    pub fn is_of_shell(&self) -> bool {
+        let facts = ["shell_starting", "shell_settling", "shell_prompt", "shell_continuation"];
+        facts.iter().any(|fact| self.evidence.contains(&Evidence::Fact(fact)))
+    }
+
     /// Somebody has to do something before it goes on: answer, turn the page, leave the program, or continue it. A shell
     /// at its prompt asks for nothing.
     pub fn asks(&self) -> bool {

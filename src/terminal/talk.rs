@@ -32,6 +32,8 @@ pub struct TalkRequest {
     pub on_timeout: OnTimeout,
     /// All raw output that is kept, not only its end.
     pub all_raw: bool,
+    /// Return also when the program asks for input or takes the screen.
+    pub until_asks: bool,
 }
 
 /// A command that ended.

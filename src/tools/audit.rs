@@ -11,9 +11,10 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::{Map, Value};
 
 use super::envelope::{Reply, shown_text, text_of};
+use super::handler::TextReply;
 use super::k_pty::screen::Screen;
-use super::params::{ACTION, AS_AGENT, action_name, number};
-use super::spec::{Action, Effect, Preset, Recorded, Tool};
+use super::params::{ACTION, AS_AGENT, number};
+use super::spec::{Action, Effect, Format, Preset, Recorded, Tool};
 use super::{Caller, DEFAULT_TOOL, Tools};
 use crate::error::ErrorCode;
 use crate::ids::SessionId;
@@ -90,7 +91,7 @@ pub(super) struct Entry {
 
 impl Entry {
     pub(super) fn begin(tools: &Tools, tool: &'static Tool, arguments: Map<String, Value>, caller: Caller) -> Self {
-        let (tools, is_open) = (tools.clone(), tools.traffic.is_on());
+        let (tools, is_open) = (tools.clone(), tools.traffic.is_on() && tool.format == Format::Json);
         Self { tools, tool, arguments, caller, began: Instant::now(), over: None, started: OnceLock::new(), is_open }
     }
 
@@ -105,11 +106,11 @@ impl Entry {
         }
     }
 
-    /// It is over: a reply that has been masked, and a screen that belongs into it.
-    pub(super) fn over(mut self, reply: Reply, screen: Option<Box<Screen>>, located: Option<Located>) -> Done {
+    /// It is over: a reply that has been masked, and what belongs into it or is shown in its place.
+    pub(super) fn over(mut self, reply: Reply, shown: Shown, located: Option<Located>) -> Done {
         self.over = Some((SystemTime::now(), self.began.elapsed(), located));
         let promise = self.is_open.then(|| self.tools.traffic.promise());
-        Done { reply, screen, entry: self, promise }
+        Done { reply, shown, entry: self, promise }
     }
 
     fn draft(&self, reply: Option<&Reply>, screen: Option<&Screen>) -> Draft {
@@ -127,12 +128,31 @@ impl Entry {
     }
 }
 
+/// What an action shows besides the fields of its reply.
+pub enum Shown {
+    /// Nothing.
+    Nothing,
+    /// The rest of its fields.
+    Screen(Box<Screen>),
+    /// A text in place of fields.
+    Text(TextReply),
+}
+
+impl Shown {
+    fn screen(&self) -> Option<&Screen> {
+        match self {
+            Self::Screen(screen) => Some(screen),
+            Self::Nothing | Self::Text(_) => None,
+        }
+    }
+}
+
 /// An action that is over, and not yet in the record. Who reads the record waits for it.
 pub struct Done {
-    /// What it came to, without the screen.
+    /// What it came to, without what it shows besides.
     pub reply: Reply,
-    /// The rest of its fields.
-    pub screen: Option<Box<Screen>>,
+    /// What it shows besides.
+    pub shown: Shown,
     entry: Entry,
     promise: Option<Promise>,
 }
@@ -146,8 +166,12 @@ impl Done {
     /// Records it, and puts everything into the reply.
     pub(super) fn into_reply(mut self) -> Reply {
         self.close();
-        if let Some(screen) = self.screen {
-            self.reply.body.extend(screen.fields());
+        match self.shown {
+            Shown::Nothing => {}
+            Shown::Screen(screen) => self.reply.body.extend(screen.fields()),
+            Shown::Text(shown) => {
+                drop(self.reply.body.insert("text".to_owned(), Value::String(shown.text.into_string())))
+            }
         }
         self.reply
     }
@@ -155,7 +179,7 @@ impl Done {
     fn close(&mut self) {
         if let Some(promise) = self.promise.take() {
             self.entry.is_open = false;
-            let draft = self.entry.draft(Some(&self.reply), self.screen.as_deref());
+            let draft = self.entry.draft(Some(&self.reply), self.shown.screen());
             self.entry.tools.traffic.keep(&promise, draft);
         }
     }
@@ -184,7 +208,7 @@ impl Call<'_> {
     /// The call as the record has it. Without a reply its caller went away.
     fn draft(self, reply: Option<&Reply>, screen: Option<&Screen>) -> Draft {
         let Self { tools, tool, arguments, caller, began, located } = self;
-        let name = action_name(arguments).ok().flatten().unwrap_or_default();
+        let name = tool.selected(arguments).ok().flatten().unwrap_or_default();
         let action = tool.action(&name);
         let id = session_id(arguments, reply);
         let mut event = Event::new(name, id.unwrap_or_default());

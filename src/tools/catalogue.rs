@@ -1,14 +1,22 @@
 //! All tools, and the names under which clients see them.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::k_pty;
+use super::params::wrong_type;
 use super::schema::input_schema;
-use super::spec::{Action, Annotations, Tool};
+use super::spec::{Action, Annotations, Format, Selector, Tool};
+use super::{k_pty, term};
+use crate::config::ToolSet;
+use crate::error::Result;
 
 /// All tools. A tool is one folder and one line here.
 pub static CATALOGUE: &[&Tool] = &[
     &k_pty::TOOL,
+    &term::RUN,
+    &term::TYPE,
+    &term::LOOK,
+    &term::WAIT,
+    &term::SESSIONS,
     #[cfg(test)]
     &super::sample::TOOL,
 ];
@@ -17,6 +25,20 @@ pub static CATALOGUE: &[&Tool] = &[
 pub static DEFAULT_TOOL: &Tool = &k_pty::TOOL;
 
 impl Tool {
+    /// The name of the action that a call means, as it is compared; `None` where it names none.
+    pub fn selected(&self, arguments: &Map<String, Value>) -> Result<Option<String>> {
+        let param = match self.selector {
+            Selector::Param(param) => param,
+            Selector::Only => return Ok(self.actions.first().map(|action| action.name.to_owned())),
+        };
+        let name = match arguments.get(param) {
+            None | Some(Value::Null) => "",
+            Some(Value::String(name)) => name.trim(),
+            Some(other) => return Err(wrong_type(param, "a string", other)),
+        };
+        Ok(if name.is_empty() { None } else { Some(name.to_lowercase()) })
+    }
+
     /// The action of this name, or with this alias.
     pub fn action(&self, name: &str) -> Option<&'static Action> {
         self.actions.iter().copied().find(|action| action.is_named(name))
@@ -44,6 +66,17 @@ impl Offer {
             let view = tool.view.as_ref().map(|_| Self { tool, is_view: true });
             std::iter::once(Self { tool, is_view: false }).chain(view)
         })
+    }
+
+    /// Those that a client is shown. A plain client posts JSON without speaking the protocol.
+    pub fn shown(set: ToolSet, is_plain: bool) -> impl Iterator<Item = Self> {
+        let is_shown = move |format| match set {
+            ToolSet::Auto => (format == Format::Json) == is_plain,
+            ToolSet::Term => format == Format::Text,
+            ToolSet::Actions => format == Format::Json,
+            ToolSet::All => true,
+        };
+        Self::all().filter(move |offer| is_shown(offer.tool.format))
     }
 
     /// The tool or twin of this name.
@@ -78,7 +111,7 @@ impl Offer {
 
     /// The JSON schema of the arguments.
     pub fn schema(self) -> Value {
-        input_schema(&self.actions().collect::<Vec<_>>())
+        input_schema(self.tool.selector, &self.actions().collect::<Vec<_>>())
     }
 
     fn pick(self, whole: &'static str, of: impl Fn(&'static super::spec::View) -> &'static str) -> &'static str {

@@ -23,6 +23,8 @@ its maximum is clamped, and the reply says so in `clamped`; parameters that an a
 
 The effect of an action is `read` (returns what there is), `wait` (returns when something has happened), `type` (types
 into a program) or `change`. A read-only twin of a tool offers only `read` and `wait`.
+
+The tools `term_*` are for agents: they take no `action`, reply in plain text, and combine actions of `k_pty`.
 "
     .to_owned();
     for tool in CATALOGUE {

@@ -278,7 +278,7 @@ fn busy_details(busy: &Busy) -> Value {
 
 fn timeout_details(timed_out: &TimedOut) -> Value {
     let session = &timed_out.session;
-    json!({
+    let mut details = json!({
         "session_id": session.as_str(),
         "command": timed_out.line,
         "command_id": timed_out.command.to_string(),
@@ -293,7 +293,11 @@ fn timeout_details(timed_out: &TimedOut) -> Value {
             next("send_line", session, json!({ "data": "…" }), "answer what it asks"),
             interrupt(session),
         ],
-    })
+    });
+    if let Some(asks) = timed_out.asks {
+        details["asks"] = json!(asks);
+    }
+    details
 }
 
 fn wait_for(session: &SessionId, command: CommandId) -> Value {

@@ -34,7 +34,7 @@ pub(super) struct PeerAction {
 impl Tools {
     /// The action, if it may be forwarded: the bridge of its session has not been asked yet whether it takes any.
     pub(super) fn peer_action(&self, tool: &Tool, params: &mut Params<'_>) -> Option<PeerAction> {
-        let action = tool.action(&params.action().ok()??).filter(|action| action.forwarded)?;
+        let action = tool.action(&tool.selected(params.arguments()).ok()??).filter(|action| action.forwarded)?;
         if action.shows_screen && self.config.screen_access == ScreenAccess::Off {
             return None;
         }

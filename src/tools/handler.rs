@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
+use kpty_guard::Masked;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -40,6 +41,19 @@ pub(super) enum Content {
     Fields(Map<String, Value>),
     /// A screen, which is written without becoming a map first.
     Screen(Box<Screen>),
+    /// A text in place of fields, of a tool that replies in text.
+    Text(TextReply),
+}
+
+/// The reply of an action in plain text.
+#[derive(Debug, PartialEq, Eq)]
+pub struct TextReply {
+    /// The text.
+    pub text: Masked,
+    /// A picture, in the fields of a `screenshot`.
+    pub image: Option<Map<String, Value>>,
+    /// The call failed.
+    pub is_error: bool,
 }
 
 impl Content {
@@ -58,6 +72,7 @@ impl Content {
         match self {
             Self::Fields(fields) => fields,
             Self::Screen(screen) => screen.fields(),
+            Self::Text(shown) => Map::from_iter([("text".to_owned(), Value::String(shown.text.into_string()))]),
         }
     }
 }

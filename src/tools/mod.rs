@@ -19,6 +19,7 @@ mod params;
 mod sample;
 mod schema;
 mod spec;
+mod term;
 mod text;
 mod verify;
 
@@ -28,7 +29,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-pub use audit::Done;
+pub use audit::{Done, Shown};
 pub use bridge::{
     BufferAnswer, BufferMode, BufferRequest, CommandAnswer, CommandRequest, MAX_BUFFER_CHARS, MAX_BUFFER_LINES,
     PIECE_LINES, WhichCommand,
@@ -36,9 +37,12 @@ pub use bridge::{
 pub use catalogue::{CATALOGUE, DEFAULT_TOOL, Offer};
 pub use docs::actions_page;
 pub use envelope::Reply;
+pub use handler::TextReply;
 pub use k_pty::screen::{Field, Screen, lines_of};
 pub use k_pty::typing::check_program;
-pub use spec::{Action, Annotations, Choice, Effect, Kind, Number, Param, Preset, Recorded, Tool, View, Words};
+pub use spec::{
+    Action, Annotations, Choice, Effect, Format, Kind, Number, Param, Preset, Recorded, Selector, Tool, View, Words,
+};
 
 use crate::config::Config;
 use crate::error::Error;
@@ -84,6 +88,7 @@ pub struct Parts {
     traffic: Emitter,
     typist: Typist,
     recordings: Arc<RecordingFolder>,
+    callers: term::Callers,
     /// For what belongs to no session.
     redactor: Arc<Redactor>,
     /// How often a session was looked up.
@@ -125,6 +130,7 @@ impl Tools {
             traffic,
             typist,
             recordings,
+            callers: term::Callers::default(),
             redactor,
             #[cfg(test)]
             lookups: std::sync::atomic::AtomicUsize::default(),
@@ -182,10 +188,11 @@ impl Tools {
             Some(action) => Box::pin(self.forward(tool, action, &mut params)).await,
             None => self.dispatch(tool, &mut params).await,
         };
-        let (outcome, screen) = match outcome {
-            Ok(Content::Screen(screen)) => (Ok(Map::new()), Some(screen)),
-            Ok(Content::Fields(fields)) => (Ok(fields), None),
-            Err(failure) => (Err(failure), None),
+        let (outcome, mut shown) = match outcome {
+            Ok(Content::Screen(screen)) => (Ok(Map::new()), Shown::Screen(screen)),
+            Ok(Content::Text(text)) => (Ok(Map::new()), Shown::Text(text)),
+            Ok(Content::Fields(fields)) => (Ok(fields), Shown::Nothing),
+            Err(failure) => (Err(failure), Shown::Nothing),
         };
         let located = params.located.take();
         // What the caller gave is masked with what its session knows.
@@ -194,9 +201,12 @@ impl Tools {
             None => self.redactor_of(self.session_of(&entry.arguments, None).as_ref()),
         };
         let mut reply = envelope::reply(outcome, redactor);
-        params.add_notes(&mut reply.body, redactor);
+        params.add_notes(tool.selector, &mut reply.body, redactor);
         let located = located.unwrap_or_else(|| self.session_of(&entry.arguments, Some(&reply)));
-        entry.over(reply, screen, located)
+        if tool.format == Format::Text {
+            shown = Shown::Text(term::finished(&mut reply, shown));
+        }
+        entry.over(reply, shown, located)
     }
 
     /// Masks what callers gave about a session; without one, with what the server knows.
@@ -235,7 +245,7 @@ impl Tools {
         is_allowed: impl Fn(&Action) -> bool,
     ) -> Outcome {
         let available = || tool.actions.iter().filter(|action| is_allowed(action)).flat_map(|action| action.names());
-        let Some(name) = params.action()? else {
+        let Some(name) = tool.selected(params.arguments())? else {
             return Err(Error::MissingAction { available: available().collect() }.into());
         };
         params.check_agent()?;

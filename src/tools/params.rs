@@ -14,8 +14,8 @@ use serde_json::{Map, Value, json};
 use super::Caller;
 use super::audit::Entry;
 use super::schema::one_of;
-use super::spec::{Choice, Param, Preset};
-use crate::config::Config;
+use super::spec::{Choice, Param, Preset, Selector};
+use crate::config::{Config, LONGEST_TALK};
 use crate::error::{Error, Result};
 use crate::ids::CommandId;
 use crate::registry::Located;
@@ -41,11 +41,6 @@ pub(super) struct Params<'a> {
 impl<'a> Params<'a> {
     pub(super) fn new(given: &'a Map<String, Value>, caller: &'a Caller, config: &'a Config) -> Self {
         Self { given, caller, config, declared: None, clamped: Map::new(), entry: None, located: OnceCell::new() }
-    }
-
-    /// The name of the action, as it is compared; `None` where none is given.
-    pub(super) fn action(&self) -> Result<Option<String>> {
-        action_name(self.given)
     }
 
     /// All that was given.
@@ -77,10 +72,16 @@ impl<'a> Params<'a> {
     }
 
     /// Adds to a reply, successful or not, what was ignored and what was clamped.
-    pub(super) fn add_notes(self, body: &mut Map<String, Value>, redactor: impl FnOnce() -> Arc<Redactor>) {
+    pub(super) fn add_notes(
+        self,
+        selector: Selector,
+        body: &mut Map<String, Value>,
+        redactor: impl FnOnce() -> Arc<Redactor>,
+    ) {
         let is_declared =
             |name: &str| self.declared.is_none_or(|declared| declared.iter().any(|param| param.name == name));
-        let is_ignored = |name: &str| ![ACTION, AS_AGENT].contains(&name) && !is_declared(name);
+        let selects = |name: &str| matches!(selector, Selector::Param(param) if param == name);
+        let is_ignored = |name: &str| name != AS_AGENT && !selects(name) && !is_declared(name);
         let ignored: Vec<_> = self.given.keys().filter(|name| is_ignored(name)).collect();
         if !ignored.is_empty() {
             let redactor = redactor();
@@ -159,6 +160,24 @@ impl<'a> Params<'a> {
     fn cap(&self, param: &Param) -> u64 {
         let with_progress = param.cap_with_progress.filter(|_| self.caller.can_show_progress);
         with_progress.or(param.cap).map_or(u64::MAX, |cap| cap.value(self.config))
+    }
+
+    /// A time in seconds; the declared one where none is given.
+    pub(super) fn seconds(&mut self, param: &Param) -> Result<Option<Duration>> {
+        let given = match self.value(param) {
+            None => None,
+            Some(value) => Some(fraction(param.name, value)?),
+        };
+        let preset = match param.preset {
+            Preset::Number(number) => Some(number.value(self.config) as f64),
+            _ => None,
+        };
+        let Some(seconds) = given.or(preset) else { return Ok(None) };
+        let cap = self.cap(param);
+        if seconds > cap as f64 {
+            self.clamped.insert(param.name.to_owned(), json!({ "given": self.given.get(param.name), "used": cap }));
+        }
+        Ok(Some(Duration::from_secs_f64(seconds.min(cap as f64).min(LONGEST_TALK.as_secs_f64()))))
     }
 
     /// The declared number where none is given.
@@ -245,16 +264,6 @@ impl<'a> Params<'a> {
     }
 }
 
-/// The name of the action in the arguments of a call, as it is compared; `None` where none is given.
-pub(super) fn action_name(arguments: &Map<String, Value>) -> Result<Option<String>> {
-    let name = match arguments.get(ACTION) {
-        None | Some(Value::Null) => "",
-        Some(Value::String(name)) => name.trim(),
-        Some(other) => return Err(wrong_type(ACTION, "a string", other)),
-    };
-    Ok(if name.is_empty() { None } else { Some(name.to_lowercase()) })
-}
-
 /// A number that is not negative, also as a string or as a whole fraction.
 pub(super) fn number(name: &str, value: &Value) -> Result<u64> {
     let refused = || wrong_type(name, "a whole number", value);
@@ -272,6 +281,18 @@ pub(super) fn number(name: &str, value: &Value) -> Result<u64> {
     }
     // What is too large for the type is above every cap too.
     if number.is_finite() && number.fract() == 0.0 { Ok(number as u64) } else { Err(refused()) }
+}
+
+/// A number that is not negative, with or without a fraction, also as a string.
+fn fraction(name: &str, value: &Value) -> Result<f64> {
+    let number = match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    number
+        .filter(|number| number.is_finite() && *number >= 0.0)
+        .ok_or_else(|| wrong_type(name, "a number of seconds", value))
 }
 
 /// The error for a value that is of another kind.

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::Tools;
 use super::handler::{Content, Context, Handler, Outcome, begin};
-use super::params::Params;
-use super::spec::{Action, Annotations, Choice, Effect, Param, Recorded, Tool, View};
+use super::params::{ACTION, Params};
+use super::spec::{Action, Annotations, Choice, Effect, Format, Param, Recorded, Selector, Tool, View};
 use crate::error::Result;
 use crate::traffic::Emitter;
 
@@ -14,6 +14,8 @@ pub(super) static TOOL: Tool = Tool {
     title: "Sample",
     description: "A tool for tests.",
     annotations: Annotations { open_world: false, ..Annotations::UNLIMITED },
+    selector: Selector::Param(ACTION),
+    format: Format::Json,
     view: Some(View { name: "k_sample_view", title: "Sample, looking only", description: "Its read-only twin." }),
     actions: &[&COUNT, &PUT],
 };

@@ -5,14 +5,30 @@
 
 use serde_json::{Map, Value, json};
 
-use super::params::{ACTION, AS_AGENT};
-use super::spec::{Action, Kind, Param};
+use super::params::AS_AGENT;
+use super::spec::{Action, Kind, Param, Selector};
 
 /// Fewer actions than this are named in front of what a parameter means.
 const COMMON: usize = 3;
 
 /// The schema of some actions of one tool.
-pub(super) fn input_schema(actions: &[&Action]) -> Value {
+pub(super) fn input_schema(selector: Selector, actions: &[&Action]) -> Value {
+    match selector {
+        Selector::Param(name) => schema_of_several(name, actions),
+        Selector::Only => schema_of_one(actions.iter().flat_map(|action| action.params)),
+    }
+}
+
+fn schema_of_one<'a>(params: impl Iterator<Item = &'a Param>) -> Value {
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for param in params {
+        properties.insert(param.name.to_owned(), property(param.kind, &param.meaning()));
+        required.extend(param.required.then_some(param.name));
+    }
+    json!({ "type": "object", "properties": properties, "required": required })
+}
+
+fn schema_of_several(selector: &str, actions: &[&Action]) -> Value {
     let mut properties = Map::new();
     for param in actions.iter().flat_map(|action| action.params) {
         if !properties.contains_key(param.name) {
@@ -22,9 +38,9 @@ pub(super) fn input_schema(actions: &[&Action]) -> Value {
     let names: Vec<_> = actions.iter().flat_map(|action| action.names()).collect();
     let mut action = property(Kind::Text, "what to do; 'help' tells more");
     action["enum"] = json!(names);
-    properties.insert(ACTION.to_owned(), action);
+    properties.insert(selector.to_owned(), action);
     properties.insert(AS_AGENT.to_owned(), property(Kind::Text, "all actions: who asks, for the record"));
-    json!({ "type": "object", "properties": properties, "required": [ACTION] })
+    json!({ "type": "object", "properties": properties, "required": [selector] })
 }
 
 fn property(kind: Kind, description: &str) -> Value {

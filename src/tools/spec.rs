@@ -18,10 +18,32 @@ pub struct Tool {
     pub description: &'static str,
     /// Hints for clients.
     pub annotations: Annotations,
+    /// How a call names the action that it means.
+    pub selector: Selector,
+    /// How its actions reply.
+    pub format: Format,
     /// The read-only twin, where there is one: the same tool limited to the actions that change nothing.
     pub view: Option<View>,
     /// The actions, in the order in which they are listed.
     pub actions: &'static [&'static Action],
+}
+
+/// How a call names the action that it means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Selector {
+    /// By this parameter.
+    Param(&'static str),
+    /// The tool has one action.
+    Only,
+}
+
+/// How the actions of a tool reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Fields, as JSON.
+    Json,
+    /// Plain text. Such actions combine those of other tools, which mask what they show and are recorded.
+    Text,
 }
 
 /// The read-only twin of a tool.
@@ -133,7 +155,7 @@ impl Action {
 
     /// The parameter that bounds how long it waits.
     pub fn timeout(&self) -> Option<&'static Param> {
-        self.params.iter().find(|param| param.kind == Kind::Timeout)
+        self.params.iter().find(|param| matches!(param.kind, Kind::Timeout | Kind::TimeoutSeconds))
     }
 }
 
@@ -148,6 +170,10 @@ pub enum Kind {
     Millis,
     /// A number of milliseconds that the action waits at most.
     Timeout,
+    /// A number of seconds, with or without a fraction.
+    Seconds,
+    /// A number of seconds that the action waits at most.
+    TimeoutSeconds,
     /// True or false.
     Flag,
     /// A list of strings.
@@ -164,6 +190,7 @@ impl Kind {
         match self {
             Self::Text => Some("string"),
             Self::Integer | Self::Millis | Self::Timeout => Some("integer"),
+            Self::Seconds | Self::TimeoutSeconds => Some("number"),
             Self::Flag => Some("boolean"),
             Self::List => Some("array"),
             Self::Object => Some("object"),
@@ -272,6 +299,16 @@ impl Param {
         Self::new(name, Kind::Millis, doc)
     }
 
+    /// A number of seconds.
+    pub const fn seconds(name: &'static str, doc: &'static str) -> Self {
+        Self::new(name, Kind::Seconds, doc)
+    }
+
+    /// How long the action waits at most, in seconds. Its default and caps are in seconds, too.
+    pub const fn timeout_seconds(name: &'static str, doc: &'static str) -> Self {
+        Self::new(name, Kind::TimeoutSeconds, doc)
+    }
+
     /// How long the action waits at most, in milliseconds.
     pub const fn timeout(name: &'static str, doc: &'static str) -> Self {
         Self::new(name, Kind::Timeout, doc)
@@ -334,7 +371,9 @@ impl Param {
 
     /// The longest time for callers that show progress.
     pub const fn cap_time_with_progress(self, time: Duration) -> Self {
-        Self { cap_with_progress: Some(Number::Fixed(millis(time))), ..self }
+        let longest =
+            if matches!(self.kind, Kind::Seconds | Kind::TimeoutSeconds) { time.as_secs() } else { millis(time) };
+        Self { cap_with_progress: Some(Number::Fixed(longest)), ..self }
     }
 
     /// How it is recorded.

@@ -2,9 +2,12 @@
 
 import asyncio
 import json
+import re
 import sys
 
 from mcp import Client, StdioServerParameters, stdio_client
+
+TOOLS = ["term_run", "term_type", "term_look", "term_wait", "term_sessions"]
 
 
 def answer(result):
@@ -21,8 +24,10 @@ async def main(mode, target):
     server = target[0] if is_url else stdio_client(StdioServerParameters(command=target[0], args=target[1:]))
     async with Client(server, mode=mode) as client:
         tools = (await client.list_tools()).tools
-        assert [tool.name for tool in tools] == ["k_pty", "k_pty_view"], tools
-        assert tools[1].annotations.read_only_hint is True, tools[1].annotations
+        assert [tool.name for tool in tools] == TOOLS, tools
+        assert tools[2].annotations.read_only_hint is True, tools[2].annotations
+        ran = await client.call_tool("term_run", {"command": "echo $((6 * 7)); false"})
+        assert re.match(r"exit 1 · cmd_\d+\n42\n", ran.content[-1].text + "\n"), ran
         created = answer(await client.call_tool("k_pty", {"action": "create", "shell": "/bin/bash"}))
         session = created["session_id"]
         talk = {"action": "talk", "session_id": session, "command": "sleep 6; echo hi"}

@@ -5,8 +5,10 @@ const answer = (result) => JSON.parse(result.content.at(-1).text);
 
 export async function smoke(client, call) {
   const { tools } = await client.listTools();
-  assert.deepEqual(tools.map((tool) => tool.name), ['k_pty', 'k_pty_view']);
-  assert.equal(tools[1].annotations.readOnlyHint, true);
+  assert.deepEqual(tools.map((tool) => tool.name), ['term_run', 'term_type', 'term_look', 'term_wait', 'term_sessions']);
+  assert.equal(tools[2].annotations.readOnlyHint, true);
+  const ran = await call('term_run', { command: 'echo $((6 * 7)); false' });
+  assert.match(ran.content.at(-1).text, /^exit 1 · cmd_\d+\n42(\n|$)/);
   const created = answer(await call('k_pty', { action: 'create', shell: '/bin/bash' }));
   const session_id = created.session_id;
   const told = [];

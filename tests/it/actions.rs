@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fs;
 
-use kpty::tools::{Action, CATALOGUE, Offer, Param, Preset, actions_page};
+use kpty::tools::{Action, CATALOGUE, Offer, Param, Preset, Selector, actions_page};
 use serde_json::{Map, Value};
 
 use crate::support::repository;
@@ -56,10 +56,11 @@ fn a_parameter_has_one_type_in_all_actions_of_a_tool() {
 
 #[test]
 fn examples_are_calls_of_their_action() {
-    for action in actions() {
+    for (tool, action) in CATALOGUE.iter().flat_map(|tool| tool.actions.iter().map(move |action| (tool, action))) {
         let example: Map<String, Value> = serde_json::from_str(action.example).expect(action.name);
-        assert_eq!(example["action"], action.name);
-        let is_declared = |name: &str| name == "action" || action.params.iter().any(|param| param.name == name);
+        assert_eq!(tool.selected(&example).expect("a name").as_deref(), Some(action.name));
+        let selects = |name: &str| matches!(tool.selector, Selector::Param(param) if param == name);
+        let is_declared = |name: &str| selects(name) || action.params.iter().any(|param| param.name == name);
         assert!(example.keys().all(|name| is_declared(name)), "{}", action.name);
         let missing = action.params.iter().find(|param| param.required && !example.contains_key(param.name));
         assert!(missing.is_none(), "{}: {:?}", action.name, missing.map(|param| param.name));

@@ -41,6 +41,7 @@ mod slow;
 mod speech;
 mod support;
 mod talk;
+mod term;
 mod tidy;
 mod tools;
 mod traffic;

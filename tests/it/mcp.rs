@@ -207,7 +207,8 @@ fn clients_with_sessions_of_every_version_are_served() {
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let client = Legacy::connect(&server, version);
         let list = client.ask(&server, &json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" }));
-        assert_eq!(list["result"]["tools"][1]["name"], "k_pty_view");
+        assert_eq!(list["result"]["tools"][0]["name"], "term_run");
+        assert_eq!(list["result"]["tools"].as_array().map(Vec::len), Some(5));
         let message = client.ask(&server, &call("k_pty", json!({ "action": "list" }), None));
         assert_eq!((&message["id"], &answer(&message)["ok"]), (&json!(7), &json!(true)));
         let message = client.ask(&server, &call("k_pty", json!({ "action": "nonsense" }), None));
@@ -236,7 +237,7 @@ fn clients_without_sessions_are_served() {
     assert!(result["instructions"].as_str().is_some_and(|text| text.chars().count() <= 2_000));
     let response = modern(&server, "tools/list", json!({}), None);
     let result = &response.json()["result"];
-    assert_eq!((&result["resultType"], &result["tools"][0]["name"]), (&json!("complete"), &json!("k_pty")));
+    assert_eq!((&result["resultType"], &result["tools"][0]["name"]), (&json!("complete"), &json!("term_run")));
     let params = json!({ "name": "k_pty", "arguments": { "action": "list" } });
     let response = modern(&server, "tools/call", params.clone(), Some("k_pty"));
     assert_eq!((response.status, answer(&response.json())["ok"].clone()), (200, json!(true)));
@@ -458,7 +459,7 @@ fn without_a_server_the_sessions_live_and_end_with_the_process() {
     let mut stdio = Piped::start("http://127.0.0.1:1", &folder);
     stdio.introduce();
     let list = stdio.ask(&json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" }));
-    assert_eq!(list["result"]["tools"].as_array().map(Vec::len), Some(2));
+    assert_eq!(list["result"]["tools"].as_array().map(Vec::len), Some(5));
     let created = answer(&stdio.ask(&call("k_pty", json!({ "action": "create" }), None)));
     let talk = json!({ "action": "talk", "session_id": created["session_id"], "command": "echo hi" });
     assert_eq!(answer(&stdio.ask(&call("k_pty", talk, None)))["output"], "hi");

@@ -62,6 +62,7 @@ impl Bench {
 
 pub(crate) fn request(command: &str) -> TalkRequest {
     TalkRequest {
+        until_asks: false,
         command: command.into(),
         sentinel: None,
         timeout: Duration::from_secs(30),

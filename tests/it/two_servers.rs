@@ -112,6 +112,7 @@ impl Stage for Elsewhere {
                 foreground: details["foreground"].as_str().map(masked),
                 alternate_screen: details["alternate_screen"] == true,
                 interrupted: details["interrupted"] == true,
+                asks: None,
             }))),
             Some("PTY_PROCESS_EXITED") => {
                 let partial_output = details["partial_output"].as_str().map(masked);

@@ -25,8 +25,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use super::engine::{Block, Engine, Resource, ToolAnswer, ToolCall};
 use super::pending::Pending;
 use super::plain::{AnswersPlainCalls, Plain, PlainResult, SESSION_HEADER, client_name, name_in};
-use super::published::{INSTRUCTIONS, Published, tools};
+use super::published::{Published, instructions, shown, tools};
 use super::{AGENT_HEADER, CLIENT_HEADER, SERVER_NAME};
+use crate::config::ToolSet;
 use crate::server::VERSION;
 use crate::tools::{Caller, Offer};
 
@@ -39,7 +40,12 @@ const METHODS: [&str; 5] = ["initialize", "server/discover", "ping", "tools/list
 #[derive(Clone)]
 pub(crate) struct Adapter {
     engine: Arc<dyn Engine>,
+    /// All tools: each can be called by its name.
     tools: Arc<[Tool]>,
+    /// Which of them are shown.
+    set: ToolSet,
+    /// Its clients are plain ones.
+    is_plain: bool,
     pending: Option<Pending>,
 }
 
@@ -80,8 +86,14 @@ impl Origin {
 }
 
 impl Adapter {
-    pub(super) fn new(engine: impl Engine) -> Self {
-        Self { engine: Arc::new(engine), tools: tools().into_iter().map(tool).collect(), pending: None }
+    pub(super) fn new(engine: impl Engine, set: ToolSet) -> Self {
+        Self {
+            engine: Arc::new(engine),
+            tools: tools().into_iter().map(tool).collect(),
+            set,
+            is_plain: false,
+            pending: None,
+        }
     }
 
     /// Enables notices from this folder.
@@ -100,6 +112,10 @@ impl Adapter {
 }
 
 impl AnswersPlainCalls for Adapter {
+    fn for_plain_clients(self) -> Self {
+        Self { is_plain: true, ..self }
+    }
+
     async fn answer_plain(&self, params: &mut Map<String, Value>, plain: &Plain) -> Option<PlainResult> {
         let offer = Offer::named(params.get("name")?.as_str()?)?;
         let arguments = match params.get_mut("arguments") {
@@ -123,7 +139,7 @@ impl ServerHandler for Adapter {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(Implementation::new(SERVER_NAME, VERSION))
-            .with_instructions(INSTRUCTIONS)
+            .with_instructions(instructions(self.set, self.is_plain))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -135,7 +151,8 @@ impl ServerHandler for Adapter {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.tools.to_vec()))
+        let shown = shown(self.set, self.is_plain);
+        Ok(ListToolsResult::with_all_items(shown.into_iter().map(tool).collect()))
     }
 
     async fn call_tool(

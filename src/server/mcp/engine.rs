@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::json_text;
 use crate::error::{Error, Result};
 use crate::runtime::{DetachOnDrop, defer};
-use crate::tools::{Action, Caller, Offer, Reply, Screen, Tools};
+use crate::tools::{Action, Caller, Offer, Reply, Shown, TextReply, Tools};
 
 /// One call of a tool.
 #[derive(Clone)]
@@ -102,7 +102,16 @@ pub struct ToolAnswer {
 
 impl ToolAnswer {
     /// What the client gets of a reply, pictures moved out of it.
-    fn of(Reply { body, is_error }: &mut Reply, screen: Option<&Screen>) -> Self {
+    fn of(Reply { body, is_error }: &mut Reply, shown: &mut Shown) -> Self {
+        let screen = match shown {
+            Shown::Nothing => None,
+            Shown::Screen(screen) => Some(&**screen),
+            Shown::Text(TextReply { text, image, .. }) => {
+                let picture = image.as_mut().and_then(Block::take_picture);
+                let text = Block::text(std::mem::take(text).into_string());
+                return Self { blocks: picture.into_iter().chain([text]).collect(), is_error: *is_error };
+            }
+        };
         let picture = body.get_mut("image").and_then(Value::as_object_mut).and_then(Block::take_picture);
         // Room for it at once: texts as they are, and a few names and numbers.
         let texts: usize = body.values().filter_map(Value::as_str).map(str::len).sum();
@@ -117,7 +126,7 @@ impl ToolAnswer {
 
 impl From<Reply> for ToolAnswer {
     fn from(mut reply: Reply) -> Self {
-        Self::of(&mut reply, None)
+        Self::of(&mut reply, &mut Shown::Nothing)
     }
 }
 
@@ -148,15 +157,14 @@ impl Engine for Tools {
 /// Carries a call out. It is recorded, and what it took is given back, when its answer is on the way.
 async fn answer(tools: &Tools, offer: Offer, arguments: Map<String, Value>, caller: Caller) -> ToolAnswer {
     let mut done = tools.perform(offer.tool, arguments, caller).await;
-    let answer = ToolAnswer::of(&mut done.reply, done.screen.as_deref());
+    let answer = ToolAnswer::of(&mut done.reply, &mut done.shown);
     defer(move || done.record());
     answer
 }
 
 /// The action that is called. A name that is none is refused by the tools themselves.
 fn action(offer: Offer, arguments: &Map<String, Value>) -> Option<&'static Action> {
-    let name = arguments.get("action").and_then(Value::as_str).unwrap_or_default();
-    offer.tool.action(&name.trim().to_lowercase())
+    offer.tool.action(&offer.tool.selected(arguments).ok()??)
 }
 
 /// A read-only twin refuses actions that change something.

@@ -24,6 +24,7 @@ use std::sync::Arc;
 use axum::http::HeaderName;
 use serde_json::{Value, json};
 
+use crate::config::ToolSet;
 pub use engine::{Block, Engine, Resource, ToolAnswer, ToolCall};
 pub use stdio::serve_stdio;
 
@@ -62,15 +63,15 @@ pub(super) struct Folders {
 }
 
 /// Returns the tools in the format of `tools/list`, for clients without the protocol.
-pub(super) fn tool_definitions() -> Vec<Value> {
+pub(super) fn tool_definitions(set: ToolSet) -> Vec<Value> {
     let define =
         |tool: Published| json!({ "name": tool.name, "description": tool.description, "inputSchema": tool.schema });
-    published::tools().into_iter().map(define).collect()
+    published::shown(set, true).into_iter().map(define).collect()
 }
 
 /// Creates the HTTP entry point.
-pub(super) fn gate(engine: impl Engine, folders: &Folders) -> Arc<McpGate> {
-    let adapter = Adapter::new(engine).with_pending(folders.pending.clone());
+pub(super) fn gate(engine: impl Engine, tools: ToolSet, folders: &Folders) -> Arc<McpGate> {
+    let adapter = Adapter::new(engine, tools).with_pending(folders.pending.clone());
     Arc::new(Gate::new(adapter, folders.state.as_ref().map(|folder| folder.join(SESSIONS_FOLDER))))
 }
 

@@ -83,6 +83,14 @@ pub(crate) struct Gate<H> {
 /// each of them, which takes longer than most calls.
 #[cfg_attr(not(feature = "conformance"), expect(unreachable_pub, reason = "public for the conformance fixtures"))]
 pub trait AnswersPlainCalls {
+    /// The handler as plain clients see it.
+    fn for_plain_clients(self) -> Self
+    where
+        Self: Sized,
+    {
+        self
+    }
+
     /// The result of `tools/call`; nothing when the library is to answer, and then nothing was taken.
     fn answer_plain(
         &self,
@@ -149,7 +157,11 @@ impl<H: ServerHandler + AnswersPlainCalls + Clone + Sync> Gate<H> {
         Self {
             live: Arc::new(Live::new(manager.clone(), MAX_LIVE)),
             strict: StreamableHttpService::new(handlers(&handler), manager, strict),
-            plain: StreamableHttpService::new(handlers(&handler), Arc::new(NeverSessionManager::default()), plain),
+            plain: StreamableHttpService::new(
+                handlers(&handler.clone().for_plain_clients()),
+                Arc::new(NeverSessionManager::default()),
+                plain,
+            ),
             handler,
             stopping,
         }
@@ -348,7 +360,7 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_hangs_up_ends_its_wait() {
         let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
-        let gate = crate::server::mcp::gate(Endless(sender), &Default::default());
+        let gate = crate::server::mcp::gate(Endless(sender), Default::default(), &Default::default());
         let answer = move |request| {
             let gate = Arc::clone(&gate);
             async move { gate.handle(request).await }

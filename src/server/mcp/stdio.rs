@@ -6,12 +6,13 @@ use rmcp::transport::io::stdio_pipes;
 
 use super::adapter::Adapter;
 use super::engine::Engine;
+use crate::config::ToolSet;
 use crate::error::{Error, Result};
 
 /// Serves until standard input ends. Calls in progress then have a few seconds to reply.
-pub async fn serve_stdio(engine: impl Engine) -> Result<()> {
+pub async fn serve_stdio(engine: impl Engine, tools: ToolSet) -> Result<()> {
     let failed = |problem: String| Error::Server(format!("the MCP connection failed: {problem}"));
-    let service = match serve_server(Adapter::new(engine), stdio_pipes()).await {
+    let service = match serve_server(Adapter::new(engine, tools), stdio_pipes()).await {
         Ok(service) => service,
         // A client that disconnects before `initialize` is not an error.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),

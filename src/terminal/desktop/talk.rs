@@ -234,6 +234,7 @@ impl Desktop {
         let mut state = self.lock();
         let screen = state.text.read(&Request::new(Mode::Viewport), &self.shared.redactor);
         Error::Timeout(Box::new(TimedOut {
+            asks: None,
             session: self.id().clone(),
             command: id,
             line: self.shared.redactor.mask_str(&request.command),

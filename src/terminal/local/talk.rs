@@ -20,14 +20,17 @@ use super::memory::release_soon;
 use super::readiness::Readiness;
 use super::state::{TerminalState, TypedText};
 use super::{Session, Writer};
+use crate::config::LONGEST_TALK;
 use crate::error::{Error, Incomplete, Result, TimedOut};
 use crate::ids::{CommandId, random_hex};
 use crate::runtime::{DetachOnDrop, sleep_until};
 use crate::terminal::Command;
+use crate::terminal::attention::AttentionState;
 use crate::terminal::commands::{Evidence, TypedTo, Way};
 use crate::terminal::local::pty;
 use crate::terminal::sentinel::{Form, Sentinel};
 use crate::terminal::talk::{OnTimeout, TalkRequest, TalkResult};
+use crate::terminal::wait::{Ending, WaitRequest};
 
 /// What an answer may take beyond the time that its caller gave: for an interrupted command to end, and the like.
 const GRACE: Duration = Duration::from_millis(400);
@@ -44,6 +47,10 @@ const DIRECTORY_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long the line of a sentinel whose mark was seen is waited for. A line editor that draws its prompt anew while the
 /// window changes can wipe it out before it was looked at.
 const SENTINEL_TIMEOUT: Duration = Duration::from_millis(300);
+/// Most commands end before it is looked whether they ask.
+const FIRST_QUESTION: Duration = Duration::from_millis(150);
+/// How long a program has to ask until that counts.
+const QUESTION_PAUSE: Duration = Duration::from_millis(50);
 /// Ctrl-U, which empties a line, in a line editor and in the system's own.
 const CLEAR: &[u8] = b"\x15";
 /// The same in zsh, which may have several lines there.
@@ -87,7 +94,17 @@ impl Session {
         let unattended = self.hand_over(&request, &readiness, &sentinel, deadline).await?;
         let id = unattended.command();
         let waiters = (&mut news, &mut progress);
-        match self.until_end(id, &readiness, deadline, waiters).await {
+        let began = Instant::now();
+        let mut asks = None;
+        let waited = tokio::select! {
+            biased;
+            waited = self.until_end(id, &readiness, deadline, waiters) => waited,
+            state = self.until_asked(), if request.until_asks => {
+                asks = Some(state.as_str());
+                Waited::TimedOut
+            }
+        };
+        match waited {
             Waited::Ended => {
                 unattended.disarm();
                 if self.has_moved_from(&mut last_directory) {
@@ -100,6 +117,7 @@ impl Session {
                 unattended.disarm();
                 Err(cancelled)
             }
+            Waited::TimedOut if asks.is_some() => Err(self.unended(id, &request, began.elapsed(), false, asks)),
             Waited::TimedOut => Err(self.time_out(id, &request, deadline + GRACE, &mut news).await),
         }
     }
@@ -271,6 +289,22 @@ impl Session {
                 _ = news.changed() => {}
                 _ = progress.changed(), if follows_output => looks.reset(),
                 () = sleep_until(next_look) => {}
+            }
+        }
+    }
+
+    /// Waits until the program that runs asks for something, and still does a moment later. A shell that asks for the
+    /// rest of a command is none: that command is cancelled.
+    async fn until_asked(&self) -> AttentionState {
+        tokio::time::sleep(FIRST_QUESTION).await;
+        loop {
+            let asks = WaitRequest { asks: true, timeout: LONGEST_TALK, ..WaitRequest::default() };
+            let waited = self.wait(&asks).await;
+            tokio::time::sleep(QUESTION_PAUSE).await;
+            let attention = self.attention();
+            let is_asked = waited.is_ok_and(|waited| matches!(waited.ending, Ending::Asks(_)));
+            if is_asked && attention.asks() && !attention.is_of_shell() {
+                return attention.state;
             }
         }
     }
@@ -489,6 +523,18 @@ impl Session {
             };
             let _ = tokio::time::timeout_at(until.into(), ended).await;
         }
+        self.unended(id, request, request.timeout, interrupted, None)
+    }
+
+    /// What is known of a command that goes on.
+    fn unended(
+        &self,
+        id: CommandId,
+        request: &TalkRequest,
+        waited: Duration,
+        interrupted: bool,
+        asks: Option<&'static str>,
+    ) -> Error {
         let foreground = self.foreground().and_then(|foreground| foreground.program);
         let screen = self.read(&Request::new(Mode::Viewport)).text.trim_end();
         let mut terminal = self.shared.lock();
@@ -503,12 +549,13 @@ impl Session {
             session: self.id().clone(),
             command: id,
             line: terminal.redactor.mask_str(&request.command),
-            waited: request.timeout,
+            waited,
             partial_output,
             screen,
             foreground: foreground.map(|program| terminal.redactor.mask(program.name)),
             alternate_screen: terminal.emulator.buffer() == Buffer::Alternate,
             interrupted,
+            asks,
         }))
     }
 }

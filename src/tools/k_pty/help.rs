@@ -80,7 +80,7 @@ fn page(config: &Config) -> Value {
         "parameters": "Numbers and booleans may be strings. Above a cap: clamped, see 'clamped'. Unknown names: see \
                        'ignored_params'. timeout_ms 0: do not wait. as_agent? in any action: who asks, for the record.",
         "limits": server_limits(config),
-        "settings": SETTINGS.map(|setting| format!("{}={}", setting.name, setting.default)),
+        "settings": SETTINGS.iter().map(|setting| format!("{}={}", setting.name, setting.default)).collect::<Vec<_>>(),
     })
 }
 

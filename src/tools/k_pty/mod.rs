@@ -28,7 +28,8 @@ mod write;
 
 use super::Tools;
 use super::handler::Context;
-use super::spec::{Annotations, Tool, View};
+use super::params::ACTION;
+use super::spec::{Annotations, Format, Selector, Tool, View};
 use target::{SESSION_ID, Target, session_id};
 
 /// Terminals.
@@ -45,6 +46,8 @@ ends a session.
 Answers have ok; failures have error_code, message and details that say what to do next. action=help explains \
 everything.",
     annotations: Annotations::UNLIMITED,
+    selector: Selector::Param(ACTION),
+    format: Format::Json,
     view: Some(View {
         name: "k_pty_view",
         title: "Terminal, looking only",

@@ -22,7 +22,7 @@ pub(in crate::tools) static ACTION: Action = Action {
     summary: "Run a command and get its output and exit_code",
     notes: "On PTY_TIMEOUT the command goes on: wait with its command_id. PTY_BUSY means that nothing was typed.",
     example: r#"{"action":"talk","session_id":"pty_0123abcd","command":"make test"}"#,
-    params: &[SESSION_ID, COMMAND, SENTINEL, TIMEOUT, MAX_CHARS, ESCAPES, RAW, ON_TIMEOUT.param],
+    params: &[SESSION_ID, COMMAND, SENTINEL, TIMEOUT, MAX_CHARS, ESCAPES, RAW, ON_TIMEOUT.param, UNTIL_ASKS],
     effect: Effect::Type,
     on_page: false,
     forwarded: true,
@@ -42,6 +42,7 @@ pub(super) const ESCAPES: Param = Param::flag("escapes", false, "convert \\n \\r
 const RAW: Param = Param::flag("raw", false, "all raw output that is kept, not only its end");
 const ON_TIMEOUT: Choice<OnTimeout> =
     Param::text("on_timeout", "leave, or interrupt to send Ctrl-C").one_of(&ON_TIMEOUTS).or("leave");
+const UNTIL_ASKS: Param = Param::flag("until_asks", false, "also return when it asks");
 /// Characters of the output of a command that can be asked for.
 pub(super) const MAX_CHARS_CAP: u64 = 200_000;
 
@@ -90,6 +91,7 @@ impl Handler for Talk {
             max_chars: params.count(&MAX_CHARS)?,
             on_timeout: params.chosen(&ON_TIMEOUT)?,
             all_raw: params.flag(&RAW)?,
+            until_asks: params.flag(&UNTIL_ASKS)?,
         };
         Ok(Self { session, talk, shows_screen: tools.may_read_screens().is_ok() })
     }

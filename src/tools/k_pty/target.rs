@@ -34,7 +34,7 @@ impl Tools {
     }
 
     /// The terminal of a session.
-    pub(super) fn target_of(&self, located: Located) -> Target {
+    pub(in crate::tools) fn target_of(&self, located: Located) -> Target {
         match located {
             Located::Local(session) => Arc::new(session),
             Located::Desktop(record) => Arc::new(self.bridges.session(&record)),

@@ -1,0 +1,182 @@
+//! `term_sessions`: lists, opens and closes sessions.
+
+use serde_json::{Map, Value, json};
+
+use super::actions::{Actions, Called, Fields, outcome, shown, text as field};
+use super::header::Header;
+use super::session::{Chosen, find};
+use crate::error::Result;
+use crate::ids::SessionId;
+use crate::model::ExitInfo;
+use crate::registry::Located;
+use crate::terminal::attention::{AttentionState, Evidence};
+use crate::tools::Tools;
+use crate::tools::handler::{Handler, Outcome, TextReply, begin};
+use crate::tools::params::Params;
+use crate::tools::spec::{Action, Effect, Param, Recorded};
+
+/// The parameter that names the action.
+pub(super) const OP: &str = "op";
+
+const BASE: Action = Action {
+    name: "list",
+    aliases: &[],
+    summary: "All sessions: id, label, program, directory, state",
+    notes: "",
+    example: r#"{"op":"list"}"#,
+    params: &[],
+    effect: Effect::Read,
+    on_page: false,
+    forwarded: false,
+    shows_screen: false,
+    begin: begin::<List>,
+};
+
+pub(super) static LIST: Action = BASE;
+
+pub(super) static OPEN: Action = Action {
+    name: "open",
+    summary: "Start a session",
+    example: r#"{"op":"open","label":"build","cwd":"/srv/app"}"#,
+    params: &[LABEL, CWD, SHELL, COLS, ROWS],
+    effect: Effect::Change,
+    begin: begin::<Open>,
+    ..BASE
+};
+
+pub(super) static CLOSE: Action = Action {
+    name: "close",
+    summary: "End a session and its programs",
+    example: r#"{"op":"close","session":"build"}"#,
+    params: &[SESSION],
+    effect: Effect::Change,
+    begin: begin::<Close>,
+    ..BASE
+};
+
+const LABEL: Param = Param::text("label", "a name for it");
+const CWD: Param = Param::text("cwd", "where");
+const SHELL: Param = Param::text("shell", "program");
+const COLS: Param = Param::integer("cols", "width");
+const ROWS: Param = Param::integer("rows", "height");
+const SESSION: Param = Param::text("session", "id or label").required().recorded(Recorded::Omitted);
+
+struct List(Actions);
+
+impl Handler for List {
+    type Context = Tools;
+
+    fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+        Ok(Self(Actions::new(tools, params.caller())))
+    }
+
+    async fn run(self, _: &Tools) -> Outcome {
+        let listed = self.0.call(json!({ "action": "list" })).await;
+        outcome(listed.map(|reply| {
+            let sessions = reply.get("sessions").and_then(Value::as_array).into_iter().flatten();
+            let lines: Vec<_> = sessions.filter_map(Value::as_object).map(line).collect();
+            let text = if lines.is_empty() { "no sessions".to_owned() } else { lines.join("\n") };
+            shown(text)
+        }))
+    }
+}
+
+/// A session in a line.
+fn line(session: &Map<String, Value>) -> String {
+    let known = |name: &str| Some(field(session, name)).filter(|text| !text.is_empty());
+    let mut header = Header::new(field(session, "session_id"));
+    for name in ["label", "owner_agent_id"] {
+        header.add_some(known(name));
+    }
+    header.add_some(known("foreground").or(known("shell")));
+    header.add_some(known("cwd"));
+    let attention = session.get("attention").and_then(Value::as_object);
+    match attention.map(|attention| field(attention, "state")) {
+        None | Some("prompt") => {}
+        Some(state) => header.add(state),
+    }
+    header.add_some(known("running_command"));
+    header.above("")
+}
+
+/// What a session is doing, where it is not just at its prompt.
+pub(super) fn state(chosen: &Chosen) -> String {
+    let Located::Local(session) = &chosen.located else { return String::new() };
+    match session.exit() {
+        None => {}
+        Some(ExitInfo::Code(code)) => return format!("session ended: exit {code}"),
+        Some(ExitInfo::Signal(signal)) => return format!("session ended: signal {signal}"),
+        Some(ExitInfo::Unknown) => return "session ended".to_owned(),
+    }
+    let attention = session.attention();
+    let foreground = attention.evidence.iter().find_map(|evidence| match evidence {
+        Evidence::Foreground(name) => Some(name.as_str()),
+        _ => None,
+    });
+    in_words(attention.state, &session.redactor().redact(foreground.unwrap_or("a program")))
+}
+
+/// What a program does, in a few words; nothing for a shell at its prompt.
+pub(super) fn in_words(state: AttentionState, program: &str) -> String {
+    match state {
+        AttentionState::Prompt => String::new(),
+        AttentionState::Starting => "the shell starts".to_owned(),
+        AttentionState::Running => format!("{program} runs"),
+        AttentionState::Quiet => format!("{program} runs, quiet"),
+        AttentionState::InputLine => format!("{program} asks"),
+        AttentionState::InputSecret => format!("{program} asks for a secret"),
+        AttentionState::Pager => format!("{program} shows pages"),
+        AttentionState::FullScreen => format!("{program} has the screen"),
+        AttentionState::Stopped => format!("{program} is stopped"),
+        AttentionState::Dead => "session ended".to_owned(),
+    }
+}
+
+struct Open {
+    actions: Actions,
+    arguments: Fields,
+}
+
+impl Handler for Open {
+    type Context = Tools;
+
+    fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+        let actions = Actions::new(tools, params.caller());
+        let given = [LABEL, CWD, SHELL, COLS, ROWS].into_iter();
+        let mut arguments: Fields =
+            given.filter_map(|param| Some((param.name.to_owned(), params.value(&param)?.clone()))).collect();
+        arguments.insert("action".to_owned(), json!("create"));
+        arguments.extend(actions.caller.agent.as_ref().map(|agent| ("owner_agent_id".to_owned(), json!(agent))));
+        Ok(Self { actions, arguments })
+    }
+
+    async fn run(self, _: &Tools) -> Outcome {
+        let created = self.actions.call(Value::Object(self.arguments)).await;
+        outcome(created.map(|reply| shown(field(&reply, "session_id").to_owned())))
+    }
+}
+
+struct Close {
+    actions: Actions,
+    session: SessionId,
+}
+
+impl Handler for Close {
+    type Context = Tools;
+
+    fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
+        let session = find(tools, params.required(&SESSION)?)?;
+        Ok(Self { actions: Actions::new(tools, params.caller()), session })
+    }
+
+    async fn run(self, _: &Tools) -> Outcome {
+        outcome(self.go().await)
+    }
+}
+
+impl Close {
+    async fn go(self) -> Called<TextReply> {
+        self.actions.call(json!({ "action": "kill", "session_id": self.session.as_str() })).await?;
+        Ok(shown(format!("closed {}", self.session)))
+    }
+}
