@@ -217,12 +217,36 @@ fn keys_of(value: &Value) -> Result<Vec<Part>> {
 
 fn names(text: &str) -> Result<Vec<Part>> {
     // A blank alone is the key of that name.
-    let names: Vec<&str> = if text.trim().is_empty() { vec![text] } else { text.split_whitespace().collect() };
-    let key = |name: &str| match Key::parse(name) {
-        Ok(key) => Ok(Part::Key { name: name.to_owned(), key }),
-        Err(error) => Err(Error::invalid(KEYS.name, format!("{error} (to type text, use the parameter text)"))),
+    let names = if text.trim().is_empty() { vec![text] } else { words(text) };
+    let part = |name: &str| match (quoted(name), Key::parse(name)) {
+        (Some(text), _) => Ok(Part::Text(text.to_owned())),
+        (None, Ok(key)) => Ok(Part::Key { name: name.to_owned(), key }),
+        (None, Err(error)) => Err(Error::invalid(KEYS.name, format!("{error} (to type text, use the parameter text)"))),
     };
-    names.into_iter().map(key).collect()
+    names.into_iter().map(part).collect()
+}
+
+/// The words of a list of keys; a text in quotes is one.
+fn words(text: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut rest = text.trim_start();
+    while let Some(first) = rest.chars().next() {
+        let is_end = |after: &str| after.is_empty() || after.starts_with(char::is_whitespace);
+        let closing = matches!(first, '"' | '\'').then(|| {
+            let closes = |&(at, c): &(usize, char)| at > 1 && c == first && is_end(&rest[at + 1..]);
+            rest.char_indices().find(closes).map(|(at, _)| at + 1)
+        });
+        let end = closing.flatten().or_else(|| rest.find(char::is_whitespace)).unwrap_or(rest.len());
+        words.push(&rest[..end]);
+        rest = rest[end..].trim_start();
+    }
+    words
+}
+
+/// The text in quotes.
+fn quoted(word: &str) -> Option<&str> {
+    let inner = |quote| word.strip_prefix(quote)?.strip_suffix(quote).filter(|inner: &&str| !inner.is_empty());
+    inner('"').or_else(|| inner('\''))
 }
 
 fn part_of(object: &Map<String, Value>) -> Result<Part> {
@@ -329,5 +353,26 @@ fn place_of(screen: &Screen, text: &str, row: Option<u64>) -> Result<(u16, u16)>
                 format!("{text:?} is on the screen several times: give row and col, one of {}", places.join(", "));
             Err(Error::invalid(MOUSE.name, problem))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_in_quotes_is_typed() {
+        for (text, expected) in [
+            ("Ctrl-C", &["Ctrl-C"][..]),
+            (" Escape  ':wq' Enter ", &["Escape", "':wq'", "Enter"]),
+            ("'say \"hi\" there' Tab", &["'say \"hi\" there'", "Tab"]),
+            ("\"it's\"", &["\"it's\""]),
+            ("' \" a", &["'", "\"", "a"]),
+            ("'a b", &["'a", "b"]),
+            ("'don't go' x", &["'don't go'", "x"]),
+        ] {
+            assert_eq!(words(text), expected, "{text}");
+        }
+        assert_eq!((quoted("':wq'"), quoted("'"), quoted("''"), quoted("'a\"")), (Some(":wq"), None, None, None));
     }
 }

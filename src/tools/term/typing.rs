@@ -38,7 +38,7 @@ pub(super) static ACTION: Action = Action {
 
 const LINE: Param = Param::text("line", "text, then Enter").recorded(Recorded::Typed);
 const TEXT: Param = Param::text("text", "text without Enter").recorded(Recorded::Typed);
-const KEYS: Param = Param::text("keys", "names: \"Ctrl-C\", \"Down Enter\", \"Escape\"").recorded(Recorded::Keys);
+const KEYS: Param = Param::text("keys", "Ctrl-C, Down Enter, Escape ':wq' Enter").recorded(Recorded::Keys);
 const PASTE: Param = Param::text("paste", "text to paste").recorded(Recorded::Typed);
 const MOUSE: Param =
     Param::object("mouse", "{\"text\":\"OK\"} clicks it; or row, col, button").recorded(Recorded::Gesture);
