@@ -210,7 +210,7 @@ mod tests {
     use crate::server::Reach;
     use crate::server::access::Login;
 
-    const HEAD: Duration = Duration::from_millis(300);
+    const HEAD: Duration = Duration::from_millis(900);
     /// Only an error reaches this handler.
     const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -221,7 +221,7 @@ mod tests {
         let host = Ipv4Addr::LOCALHOST.into();
         let policy = Policy::new(host, vec![port], Reach::Loopback, &[], Login::Off).expect("a policy");
         let slow = get(async || {
-            tokio::time::sleep(4 * HEAD).await;
+            tokio::time::sleep(2 * HEAD).await;
             "slow"
         });
         let router = Router::new().route("/quick", get(async || "quick")).route("/slow", slow);
