@@ -1,7 +1,7 @@
 // The tasks: what is there before, how an agent does it with the term_* tools, how with plain tmux, and whether it was done.
 //
 // Both are scripted as an agent works that knows its tool: one call does as much as it can, and no call asks for what is
-// known already. `seen` is all that the agent was shown.
+// known already. What tmux cannot tell is waited for by time, and looked at again. `seen` is all that the agent was shown.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -28,8 +28,9 @@ echo "\${failed:-0} failed, $((2000 - \${failed:-0})) passed"; exit \${failed:-0
       await term('run', { command: "sed -i 's/ + 1//' sum.sh && ./tests" });
     },
     async tmux(sh) {
-      await sh("tmux send-keys -t w './tests > log; tail -3 log; grep -n FAILED log' Enter; sleep 1.5; tmux capture-pane -p -t w");
-      await sh("tmux send-keys -t w \"clear; sed -i 's/ + 1//' sum.sh && ./tests > log; tail -3 log\" Enter; sleep 1.5; tmux capture-pane -p -t w");
+      await sh('tmux send-keys -t w ./tests Enter; sleep 3; tmux capture-pane -p -t w');
+      await sh("tmux send-keys -t w 'clear; ./tests | grep -i fail' Enter; sleep 3; tmux capture-pane -p -t w");
+      await sh("tmux send-keys -t w \"clear; sed -i 's/ + 1//' sum.sh && ./tests\" Enter; sleep 3; tmux capture-pane -p -t w");
     },
     done: (folder, seen) => seen.includes('test_sum') && seen.includes('0 failed, 2000 passed'),
   },
@@ -70,7 +71,7 @@ while True:
     sys.stdout.write('\\x1b[H\\x1b[2JWhat would you like to do?\\r\\n\\r\\n')
     for i, item in enumerate(items):
         sys.stdout.write('  ' + ('\\x1b[7m' if i == at else '') + item + '\\x1b[0m\\r\\n')
-    sys.stdout.flush(); key = os.read(0, 8)
+    sys.stdout.flush(); key = os.read(0, 3)
     if key == b'\\x1b[B': at = min(at + 1, 4)
     elif key == b'\\x1b[A': at = max(at - 1, 0)
     elif key in (b'\\r', b'\\n'): break
@@ -103,8 +104,8 @@ printf '\\nwarning: unused variable in module_77.c\\nbuild finished: 2000 module
       await term('run', { command: './build' });
     },
     async tmux(sh) {
-      await sh("tmux send-keys -t w './build; echo exit $?' Enter; sleep 5; tmux capture-pane -p -t w");
-      await sh('sleep 5; tmux capture-pane -p -t w');
+      let screen = await sh("tmux send-keys -t w './build; echo exit $?' Enter; sleep 3; tmux capture-pane -p -t w");
+      while (!screen.includes('finished')) screen = await sh('sleep 3; tmux capture-pane -p -t w');
     },
     done: (folder, seen) => seen.includes('build finished') && seen.includes('exit 4'),
   },
@@ -114,13 +115,14 @@ printf '\\nwarning: unused variable in module_77.c\\nbuild finished: 2000 module
       script(folder, 'dump', "#!/bin/bash\nfor i in $(seq 50000); do echo \"record $i value $((i * 7919 % 10007))\"; done | sed '31337s/value.*/checksum mismatch: 0xbeef/'\n");
     },
     async kpty(term) {
-      await term('run', { command: './dump' , max_chars: 400 });
+      await term('run', { command: './dump' });
       await term('look', { grep: 'mismatch' });
     },
     async tmux(sh) {
-      await sh("tmux set -g history-limit 100000; tmux send-keys -t w './dump' Enter; sleep 2; tmux capture-pane -p -t w | tail -5");
+      await sh('tmux send-keys -t w ./dump Enter; sleep 5; tmux capture-pane -p -t w');
+      // The history of tmux has 2,000 lines.
       await sh('tmux capture-pane -p -t w -S - | grep -n mismatch');
-      await sh("tmux send-keys -t w 'clear; ./dump | grep -n mismatch' Enter; sleep 2; tmux capture-pane -p -t w");
+      await sh("tmux send-keys -t w 'clear; ./dump | grep -n mismatch' Enter; sleep 5; tmux capture-pane -p -t w");
     },
     done: (folder, seen) => seen.includes('0xbeef'),
   },
@@ -157,7 +159,8 @@ for i in 1 2 3; do echo "step $i of 3"; sleep 1; done; echo 'worker: all steps d
     },
     async tmux(sh) {
       await sh('tmux capture-pane -p -t worker');
-      await sh('sleep 3; tmux capture-pane -p -t worker');
+      let screen = '';
+      while (!screen.includes('done')) screen = await sh('sleep 2; tmux capture-pane -p -t worker');
     },
     done: (folder, seen) => seen.includes('all steps done'),
   },

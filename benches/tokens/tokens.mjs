@@ -54,7 +54,7 @@ async function call(url, session, name, args) {
 }
 
 async function withKpty(task, url, folder, bill) {
-  const session = `agent-${task.name}`.replaceAll(/[^a-z]/g, '-');
+  const session = 'agent';
   // The agent's shell is there, as the shell of tmux is, and stands in the folder of the task.
   await call(url, session, 'term_run', { command: `cd ${folder}; PS1='$ '` });
   const opened = [];
@@ -84,6 +84,7 @@ async function withTmux(task, folder, bill) {
     await task.tmux(async (command) => {
       const { stdout, stderr } = await shell(command).catch((error) => error);
       bill.add(JSON.stringify({ name: 'bash', arguments: { command } }), stdout + stderr);
+      return stdout;
     });
   } finally {
     await shell('tmux kill-server');

@@ -8,15 +8,16 @@ use crate::terminal::search::Pattern;
 
 /// An output of this length is shown whole where the caller gives no limit.
 const WHOLE_CHARS: usize = 4_000;
-/// What a longer one is cut to.
+/// What a longer one is cut to, and one of a command that succeeded.
 const DIGEST_CHARS: usize = 2_000;
+const SUCCESS_CHARS: usize = 800;
 /// Of these characters the head, the tail and the lines between get so much, in hundredths.
 const HEAD_SHARE: usize = 20;
 const TAIL_SHARE: usize = 40;
 const BETWEEN_SHARE: usize = 40;
 /// Lines at either end: many short ones cost as much as few long ones.
-const HEAD_LINES: usize = 15;
-const TAIL_LINES: usize = 25;
+const HEAD_LINES: usize = 10;
+const TAIL_LINES: usize = 15;
 /// What the end of a line costs: as much as a few characters.
 const END_CHARS: usize = 3;
 /// Rows of a screen that are the same are told once from this number on.
@@ -75,19 +76,34 @@ pub(super) struct Digest {
     pub(super) missing: Option<u64>,
 }
 
+/// The output of a command that succeeded: less of it matters.
+pub(super) fn digest_of_success(lines: &Lines<'_>, max_chars: Option<usize>) -> Digest {
+    cut(lines, max_chars.unwrap_or(WHOLE_CHARS), max_chars.unwrap_or(SUCCESS_CHARS))
+}
+
 /// Shows an output whole where it is short enough, else the parts that matter most.
 pub(super) fn digest(lines: &Lines<'_>, max_chars: Option<usize>) -> Digest {
-    let whole = max_chars.unwrap_or(WHOLE_CHARS);
+    cut(lines, max_chars.unwrap_or(WHOLE_CHARS), max_chars.unwrap_or(DIGEST_CHARS))
+}
+
+fn cut(lines: &Lines<'_>, whole: usize, room: usize) -> Digest {
     if lines.is_whole() && lines.cost() <= whole {
         let text = lines.numbered.iter().map(|(_, line)| *line).collect::<Vec<_>>().join("\n");
         return Digest { text, missing: None };
     }
-    let room = max_chars.unwrap_or(DIGEST_CHARS);
     let all = &lines.numbered;
-    let head = taking(all.iter().take(HEAD_LINES), room * HEAD_SHARE / 100).max(1).min(all.len());
-    let tail = taking(all[head..].iter().rev().take(TAIL_LINES), room * TAIL_SHARE / 100).max(1).min(all.len() - head);
-    let middle = head..all.len() - tail;
-    let between = telling(all, middle.clone(), room * BETWEEN_SHARE / 100);
+    let ends = |room: usize| {
+        let head = taking(all.iter().take(HEAD_LINES), room * HEAD_SHARE / 100).max(1).min(all.len());
+        let tail = taking(all[head..].iter().rev().take(TAIL_LINES), room * TAIL_SHARE / 100);
+        head..all.len() - tail.max(1).min(all.len() - head)
+    };
+    let mut middle = ends(room);
+    let mut between = telling(all, middle.clone(), room * BETWEEN_SHARE / 100);
+    if !between.is_empty() {
+        // What went wrong says more than what is around it.
+        middle = ends(room / 2);
+        between = telling(all, middle.clone(), room * BETWEEN_SHARE / 100);
+    }
     let mut shown = String::new();
     let mut next = all.first().map_or(0, |(number, _)| *number);
     let mut missing = None;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::actions::{Actions, Called, Fields, number, text};
 use super::callers::CallerName;
-use super::digest::{Digest, ERRORS, Lines, digest};
+use super::digest::{Digest, ERRORS, Lines, digest, digest_of_success};
 use super::header::{Header, add_line};
 use super::session::Chosen;
 
@@ -51,10 +51,14 @@ async fn output(
     command: &str,
     max_chars: Option<usize>,
 ) -> Called<Digest> {
+    let cut = match reply.get("exit_code").and_then(Value::as_i64) {
+        Some(0) => digest_of_success,
+        _ => digest,
+    };
     let output = text(reply, "output");
     let first = number(reply, "evicted_lines");
     if reply.get("truncated") != Some(&Value::Bool(true)) {
-        return Ok(digest(&Lines::of(output, first), max_chars));
+        return Ok(cut(&Lines::of(output, first), max_chars));
     }
     // Its middle is not here; what went wrong there is looked for where all of it is.
     let of = |how: Value| {
@@ -78,7 +82,7 @@ async fn output(
     numbered.extend(numbers.zip(text(&found, "output").split('\n')));
     numbered.sort_by_key(|(number, _)| *number);
     numbered.dedup_by_key(|(number, _)| *number);
-    Ok(digest(&Lines { numbered, end: total }, max_chars))
+    Ok(cut(&Lines { numbered, end: total }, max_chars))
 }
 
 /// The directory, if it is not the one that the caller was told last.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::actions::{Actions, Called, Fields, outcome, shown, text as field};
-use super::header::Header;
+use super::header::{Header, add_line};
 use super::session::{Chosen, find};
 use crate::error::Result;
 use crate::ids::SessionId;
@@ -74,28 +74,40 @@ impl Handler for List {
         let listed = self.0.call(json!({ "action": "list" })).await;
         outcome(listed.map(|reply| {
             let sessions = reply.get("sessions").and_then(Value::as_array).into_iter().flatten();
-            let lines: Vec<_> = sessions.filter_map(Value::as_object).map(line).collect();
-            let text = if lines.is_empty() { "no sessions".to_owned() } else { lines.join("\n") };
-            shown(text)
+            shown(list(&sessions.filter_map(Value::as_object).collect::<Vec<_>>()))
         }))
     }
 }
 
+/// The sessions that live, a line for each. Where they share a directory it is told once.
+fn list(sessions: &[&Map<String, Value>]) -> String {
+    let is_alive = |session: &&&Map<String, Value>| session.get("is_alive") != Some(&Value::Bool(false));
+    let living: Vec<_> = sessions.iter().filter(is_alive).collect();
+    let cwd = living.first().map_or("", |session| field(session, "cwd"));
+    let is_shared = living.len() > 1 && living.iter().all(|session| field(session, "cwd") == cwd);
+    let mut text = if is_shared { format!("in {cwd}") } else { String::new() };
+    for session in &living {
+        add_line(&mut text, &line(session, !is_shared));
+    }
+    if living.is_empty() {
+        text.push_str("no sessions");
+    }
+    if let ended @ 1.. = sessions.len() - living.len() {
+        add_line(&mut text, &format!("[{ended} ended]"));
+    }
+    text
+}
+
 /// A session in a line.
-fn line(session: &Map<String, Value>) -> String {
+fn line(session: &Map<String, Value>, shows_cwd: bool) -> String {
     let known = |name: &str| Some(field(session, name)).filter(|text| !text.is_empty());
-    let mut header = Header::new(field(session, "session_id"));
-    for name in ["label", "owner_agent_id"] {
-        header.add_some(known(name));
-    }
-    header.add_some(known("foreground").or(known("shell")));
-    header.add_some(known("cwd"));
+    // A label names a session as well as its id does.
+    let mut header = Header::new(known("label").unwrap_or(field(session, "session_id")));
+    header.add_some(known("owner_agent_id"));
+    header.add_some(known("cwd").filter(|_| shows_cwd));
+    header.add_some(known("running_command").or(known("foreground")).or(known("shell")));
     let attention = session.get("attention").and_then(Value::as_object);
-    match attention.map(|attention| field(attention, "state")) {
-        None | Some("prompt") => {}
-        Some(state) => header.add(state),
-    }
-    header.add_some(known("running_command"));
+    header.add_some(attention.map(|attention| field(attention, "state")).filter(|state| *state != "prompt"));
     header.above("")
 }
 
