@@ -135,7 +135,8 @@ impl Session {
         if has_editor && control.foreground_group() == Some(own) {
             return Reader::Shell { is_marked: true, pid: Some(own) };
         }
-        let Some(foreground) = self.foreground() else { return Reader::Program };
+        let program_or_later = |is_program: bool| if is_program { Reader::Program } else { Reader::Nobody };
+        let Some(foreground) = self.foreground() else { return program_or_later(!is_unknown || self.exit().is_some()) };
         let Some(program) = &foreground.program else { return Reader::Nobody };
         match answering_shell(program, foreground.canonical) {
             Ok((_, None)) => Reader::Shell { is_marked: false, pid: None },
@@ -149,17 +150,26 @@ impl Session {
                     _ => Reader::Shell { is_marked: false, pid: Some(shell.pid).filter(|_| !is_behind_relay) },
                 }
             }
-            Err(_) if is_unknown && self.may_read_later(&foreground) => Reader::Nobody,
-            Err(_) => Reader::Program,
+            Err(_) => program_or_later(!is_unknown || !self.may_read_later(&foreground)),
         }
     }
 
     /// A command of a shell runs that does not read: what is typed now may be read by the shell when it is over.
     fn may_read_later(&self, foreground: &Foreground) -> bool {
-        // Also the shell itself, which has taken a line and not yet handed the terminal to its command.
-        foreground.canonical
-            && Form::for_program(&self.shared.shell).is_some()
-            && pty::group_members(foreground.group).into_iter().all(|pid| pty::waits_for(pid) == Some(Waiting::Nothing))
+        if Form::for_program(&self.shared.shell).is_none() {
+            return false;
+        }
+        // Also the shell itself, which has taken a line and not yet handed the terminal to its command. A process that ends
+        // while it is looked at reads nothing either.
+        let is_reader = |pid| match pty::waits_for(pid) {
+            Some(waiting) => waiting != Waiting::Nothing,
+            None => pty::started(pid).is_some(),
+        };
+        let has_reader = pty::group_members(foreground.group).into_iter().any(is_reader);
+        // What was found holds only while it is the same program that has the terminal: a command that has just ended
+        // leaves a shell behind that is about to read, in a mode that looks like that of another program.
+        let is_same = self.shared.control.foreground_group() == Some(foreground.group);
+        !is_same || foreground.canonical && !has_reader
     }
 }
 
