@@ -56,6 +56,7 @@ async function call(url, session, name, args) {
 async function withKpty(task, url, folder, bill) {
   const session = 'agent';
   // The agent's shell is there, as the shell of tmux is, and stands in the folder of the task.
+  await call(url, session, 'term_sessions', { op: 'open', secrets: 'agent' });
   await call(url, session, 'term_run', { command: `cd ${folder}; PS1='$ '` });
   const opened = [];
   const open = async (label, command) => {
@@ -68,6 +69,7 @@ async function withKpty(task, url, folder, bill) {
     bill.add(JSON.stringify({ name: `term_${name}`, arguments: args }), await call(url, session, `term_${name}`, args));
   });
   for (const label of opened) await call(url, 'somebody', 'term_sessions', { op: 'close', session: label });
+  await call(url, session, 'term_run', { command: 'exit' });
 }
 
 async function withTmux(task, folder, bill) {

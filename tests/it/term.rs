@@ -105,7 +105,7 @@ fn what_is_new_is_told_once() {
     );
     assert!(agent.done("term_look", json!({})).contains("nothing new"));
     let ended = agent.done("term_wait", json!({}));
-    assert_eq!(ended, "exit 0 · 1.0 s\nbegun\ndone");
+    assert!(ended.starts_with("exit 0 · ") && ended.ends_with(" s\nbegun\ndone"), "{ended}");
     assert_eq!(agent.done("term_look", json!({})), "nothing new");
 }
 
@@ -145,4 +145,21 @@ fn plain_clients_see_the_tools_that_they_know() {
     let server = Server::start_with(&[("KPTY_TOOLS", "all")], &[]);
     assert_eq!(listed(&server).len(), 7);
     assert_eq!(server.get("/").json()["tools_count"], 7);
+}
+
+#[test]
+fn what_is_not_shown_is_left_to_people_unless_told_otherwise() {
+    let server = Server::start();
+    let agent = Agent { server: &server, session: "one" };
+    let ask = "read -s -p 'Password: ' word; echo \"got ${#word}\"";
+    assert!(agent.run(ask).starts_with("bash asks for a secret · cmd_1\nPassword:"));
+    let refused = agent.refused("term_type", json!({ "line": "abc" }));
+    assert!(refused.starts_with("PTY_SECRET_PROMPT: ") && refused.contains("kpty answer"), "{refused}");
+    agent.done("term_type", json!({ "keys": "Ctrl-C" }));
+    // A session without a label becomes the caller's own.
+    let id = agent.done("term_sessions", json!({ "op": "open", "secrets": "agent" }));
+    assert!(agent.run(ask).starts_with("bash asks for a secret"));
+    let answered = agent.done("term_type", json!({ "line": "abc", "until": "got" }));
+    assert!(answered.contains("got 3") && !answered.contains("abc"), "{answered}");
+    assert_eq!(server.done("commands", json!({ "session_id": id }))["count"], 1);
 }

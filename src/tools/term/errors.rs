@@ -34,7 +34,9 @@ fn hint(code: &str) -> Option<&'static str> {
         "PTY_SESSION_NOT_FOUND" => "term_sessions {\"op\":\"list\"}",
         "PTY_PROCESS_EXITED" => "leave out session for a new shell",
         "PTY_INCOMPLETE_COMMAND" => "complete the command and run it again",
-        "PTY_SECRET_PROMPT" => "a person answers: kpty answer",
+        "PTY_SECRET_PROMPT" => {
+            "a person answers (kpty answer), or term_sessions {\"op\":\"open\",\"secrets\":\"agent\"} for a shell where you may"
+        }
         _ => return None,
     })
 }

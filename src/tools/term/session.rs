@@ -1,8 +1,8 @@
 //! The session that a call means: by its id, the beginning of its id, or its label; without any, the caller's own shell.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::actions::{Actions, Called, text};
+use super::actions::{Actions, Called, Fields, text};
 use super::callers::CallerName;
 use crate::error::Error;
 use crate::ids::SessionId;
@@ -62,12 +62,22 @@ pub(super) async fn choose(actions: &Actions, given: Option<&str>, missing: Miss
     if let Some(own) = living(tools, &name) {
         return Ok(own);
     }
-    let created = actions.call(json!({ "action": "create", "owner_agent_id": actions.caller.agent })).await?;
-    let id = SessionId::named(text(&created, "session_id"));
+    let id = start(actions, Fields::new()).await?;
     tools.callers.set_shell(&name, id.clone());
-    let cwd = text(&created, "cwd").to_owned();
-    tools.callers.update(&name, &id, |seen| seen.cwd = Some(cwd));
     Ok(Chosen { located: tools.locate(&id)?, id, is_new: true })
+}
+
+/// Starts a session for the caller. What its programs ask for and do not show is left to people unless told otherwise.
+pub(super) async fn start(actions: &Actions, mut arguments: Fields) -> Called<SessionId> {
+    arguments.insert("action".to_owned(), json!("create"));
+    arguments.entry("secrets").or_insert_with(|| json!("person"));
+    arguments.extend(actions.caller.agent.as_ref().map(|agent| ("owner_agent_id".to_owned(), json!(agent))));
+    let created = actions.call(Value::Object(arguments)).await?;
+    let id = SessionId::named(text(&created, "session_id"));
+    let cwd = text(&created, "cwd").to_owned();
+    let name = CallerName::of(&actions.caller, &actions.tools);
+    actions.tools.callers.update(&name, &id, |seen| seen.cwd = Some(cwd));
+    Ok(id)
 }
 
 /// The caller's own shell, while its program runs.

@@ -3,8 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::actions::{Actions, Called, Fields, outcome, shown, text as field};
+use super::callers::CallerName;
 use super::header::{Header, add_line};
-use super::session::{Chosen, find};
+use super::session::{Chosen, find, start};
 use crate::error::Result;
 use crate::ids::SessionId;
 use crate::model::ExitInfo;
@@ -38,7 +39,7 @@ pub(super) static OPEN: Action = Action {
     name: "open",
     summary: "Start a session",
     example: r#"{"op":"open","label":"build","cwd":"/srv/app"}"#,
-    params: &[LABEL, CWD, SHELL, COLS, ROWS],
+    params: &[LABEL, CWD, SHELL, COLS, ROWS, SECRETS],
     effect: Effect::Change,
     begin: begin::<Open>,
     ..BASE
@@ -54,11 +55,12 @@ pub(super) static CLOSE: Action = Action {
     ..BASE
 };
 
-const LABEL: Param = Param::text("label", "a name for it");
+const LABEL: Param = Param::text("label", "a name; without one it becomes your own shell");
 const CWD: Param = Param::text("cwd", "where");
 const SHELL: Param = Param::text("shell", "program");
 const COLS: Param = Param::integer("cols", "width");
 const ROWS: Param = Param::integer("rows", "height");
+const SECRETS: Param = Param::text("secrets", "agent: you may answer password prompts");
 const SESSION: Param = Param::text("session", "id or label").required().recorded(Recorded::Omitted);
 
 struct List(Actions);
@@ -153,18 +155,20 @@ impl Handler for Open {
     type Context = Tools;
 
     fn read(params: &mut Params<'_>, tools: &Tools) -> Result<Self> {
-        let actions = Actions::new(tools, params.caller());
-        let given = [LABEL, CWD, SHELL, COLS, ROWS].into_iter();
-        let mut arguments: Fields =
+        let given = [LABEL, CWD, SHELL, COLS, ROWS, SECRETS].into_iter();
+        let arguments =
             given.filter_map(|param| Some((param.name.to_owned(), params.value(&param)?.clone()))).collect();
-        arguments.insert("action".to_owned(), json!("create"));
-        arguments.extend(actions.caller.agent.as_ref().map(|agent| ("owner_agent_id".to_owned(), json!(agent))));
-        Ok(Self { actions, arguments })
+        Ok(Self { actions: Actions::new(tools, params.caller()), arguments })
     }
 
-    async fn run(self, _: &Tools) -> Outcome {
-        let created = self.actions.call(Value::Object(self.arguments)).await;
-        outcome(created.map(|reply| shown(field(&reply, "session_id").to_owned())))
+    async fn run(self, tools: &Tools) -> Outcome {
+        let Self { actions, arguments } = self;
+        let is_own = !arguments.contains_key(LABEL.name);
+        let started = start(&actions, arguments).await;
+        if let (true, Ok(id)) = (is_own, &started) {
+            tools.callers.set_shell(&CallerName::of(&actions.caller, tools), id.clone());
+        }
+        outcome(started.map(|id| shown(id.to_string())))
     }
 }
 

@@ -113,9 +113,11 @@ async fn nothing_is_left_of_killed_sessions() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_left_of_sessions_that_end_by_themselves() {
     let server = Server::start();
-    // A query opens the log's files before descriptors are counted.
-    server.done("list", json!({}));
-    assert_eq!(server.get("/v1/pty-traffic/stats").json()["event_count"], 1);
+    // What types, and a query, open the log's files before descriptors are counted.
+    let (first, _) = server.create();
+    server.done("talk", json!({ "session_id": first, "command": "true" }));
+    assert_eq!(server.get("/v1/pty-traffic/stats").json()["event_count"], 2);
+    server.done("kill", json!({ "session_id": first }));
     let before = descriptors(server.pid());
     let mark = format!("KPTY_TEST_MARK=ended-{}", server.pid());
     let (name, value) = mark.split_once('=').expect("a variable");
