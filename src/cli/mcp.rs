@@ -17,8 +17,10 @@ use super::serve::end_signal;
 use super::{Failure, Outcome, print};
 use crate::config::{self, Config, LONGEST_TALK};
 use crate::error::{Error, Result};
+use crate::ids::passing_hex;
 use crate::server::{
-    AGENT_HEADER, Block, CLIENT_HEADER, Engine, SHOWS_PROGRESS_HEADER, ToolAnswer, ToolCall, serve_stdio,
+    AGENT_HEADER, Block, CLIENT_HEADER, Engine, MCP_SESSION_HEADER, SHOWS_PROGRESS_HEADER, ToolAnswer, ToolCall,
+    serve_stdio,
 };
 use crate::terminal::local;
 use crate::terminal::local::pty;
@@ -73,7 +75,8 @@ async fn serve(arguments: McpArguments, config: Config) -> Result<()> {
     let client = Client::at(&arguments.url, arguments.token_file.as_deref())?.with_server_user(arguments.server_user);
     if !arguments.alone && is_server(&client).await {
         tracing::info!("calls go to the server at {}", arguments.url);
-        return until(stop, serve_stdio(Remote(client, config.identity.agent_id), config.tools)).await;
+        let remote = Remote { client, agent: config.identity.agent_id, session: passing_hex() };
+        return until(stop, serve_stdio(remote, config.tools)).await;
     }
     tracing::info!("no server at {}: sessions live in this process", arguments.url);
     let tools = Tools::new(config);
@@ -124,9 +127,14 @@ async fn is_server(client: &Client) -> bool {
     is_ours
 }
 
-/// A server elsewhere, and the agent that this process was started for. A call that is dropped hangs up, and the server
-/// ends its wait.
-struct Remote(Client, Option<String>);
+/// A server elsewhere. A call that is dropped hangs up, and the server ends its wait.
+struct Remote {
+    client: Client,
+    /// The agent that this process was started for.
+    agent: Option<String>,
+    /// Tells this process from another one of the same client.
+    session: String,
+}
 
 impl Engine for Remote {
     fn call(&self, call: ToolCall) -> Pin<Box<dyn Future<Output = ToolAnswer> + Send + '_>> {
@@ -138,9 +146,10 @@ impl Engine for Remote {
             let Caller { can_show_progress, agent, client, is_person: _ } = caller;
             let mut headers = Vec::new();
             headers.extend(can_show_progress.then_some((SHOWS_PROGRESS_HEADER, "1")));
-            headers.extend(agent.as_deref().or(self.1.as_deref()).map(|agent| (AGENT_HEADER, agent)));
+            headers.extend(agent.as_deref().or(self.agent.as_deref()).map(|agent| (AGENT_HEADER, agent)));
+            headers.push((MCP_SESSION_HEADER, self.session.as_str()));
             headers.extend(client.as_deref().map(|client| (CLIENT_HEADER, client)));
-            let answer = self.0.post(&question, LONGEST_TALK, &headers).await;
+            let answer = self.client.post(&question, LONGEST_TALK, &headers).await;
             answer.and_then(|answer| read(&answer)).unwrap_or_else(|error| Reply::from(error).into())
         })
     }

@@ -57,7 +57,8 @@ use mcp::Folders;
 #[cfg(feature = "conformance")]
 pub use mcp::hosting;
 pub use mcp::{
-    AGENT_HEADER, Block, CLIENT_HEADER, Engine, Resource, SHOWS_PROGRESS_HEADER, ToolAnswer, ToolCall, serve_stdio,
+    AGENT_HEADER, Block, CLIENT_HEADER, Engine, MCP_SESSION_HEADER, Resource, SHOWS_PROGRESS_HEADER, ToolAnswer,
+    ToolCall, serve_stdio,
 };
 use peer::Peer;
 pub use peer::{ListenerOwner, listening};

@@ -484,6 +484,15 @@ fn with_a_server_the_calls_go_to_it() {
     let wait = json!({ "action": "wait", "session_id": id, "regex": "^$|.", "timeout_ms": 100_000 });
     assert_eq!(answer(&stdio.ask(&call("k_pty_view", wait.clone(), Some("t")))).get("clamped"), None);
     assert!(answer(&stdio.ask(&call("k_pty_view", wait, None))).get("clamped").is_some());
+    // Each process of the same client has a shell of its own.
+    let mut other = Piped::start(&server.url(), &server.state);
+    other.introduce();
+    for client in [&mut stdio, &mut other] {
+        let ran = client.ask(&call("term_run", json!({ "command": "echo hi" }), None));
+        let text = ran["result"]["content"][0]["text"].as_str().expect("a text").to_owned();
+        assert!(text.starts_with("exit 0\nhi\n[new shell "), "{text}");
+    }
+    other.end();
     stdio.end();
     // It outlives the process that began it.
     assert_eq!(server.done("talk", json!({ "session_id": id, "command": "echo on" }))["output"], "on");

@@ -30,6 +30,7 @@ pub use stdio::serve_stdio;
 
 use adapter::Adapter;
 use plain::Gate;
+pub use plain::SESSION_HEADER as MCP_SESSION_HEADER;
 pub(super) use plain::name_in;
 use published::Published;
 

@@ -33,7 +33,7 @@ use crate::server::connections::{RequestHandler, ResponseFuture};
 use crate::traffic::clean_name;
 
 /// Header with the client session id.
-pub(super) const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
+pub const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 /// Maximum length of an echoed client session id.
 const MAX_SESSION_ID: usize = 200;
 /// Protocol headers; those of a plain client are ignored, because they may contradict its message.
