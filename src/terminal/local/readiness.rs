@@ -332,6 +332,8 @@ impl Session {
             // Where the system does not tell, the session's own program is all there is.
             return match Form::for_program(&self.shared.shell) {
                 Some(form) => Readiness::ForeignShell { form, typed_to: None },
+                // The end of a program is noticed a moment after its terminal is gone.
+                None if waited < PASSING => Readiness::NotYet(PASSING),
                 None => Readiness::Busy("Nobody can tell which program has the terminal".into(), None),
             };
         };
