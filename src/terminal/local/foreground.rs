@@ -66,6 +66,8 @@ pub(super) fn wanted(name: &str, waiting: Waiting, canonical: Option<bool>) -> O
         ("bash" | "rbash", Waiting::Read { .. }) => wanted(true),
         ("bash" | "rbash", Waiting::SelectInput) => canonical.and_then(|canonical| wanted(!canonical)),
         ("zsh", Waiting::Read { fd: 0, onto_stack, .. }) => wanted(!onto_stack),
+        // Its line editor reads in no such mode: what it waits for is a program's output, most likely.
+        ("zsh", Waiting::Read { onto_stack: true, .. }) if canonical == Some(true) => None,
         ("zsh", Waiting::Read { onto_stack, .. }) => wanted(onto_stack),
         // With a time limit.
         ("zsh" | "mksh" | "lksh", Waiting::SelectInput) if canonical == Some(true) => wanted(false),
@@ -251,6 +253,7 @@ mod tests {
             ("zsh", read(0, 1, false), Some(true), Some(Wanted::Command)),
             ("zsh", read(0, 1, true), Some(true), Some(Wanted::Answer)),
             ("zsh", read(10, 1, false), Some(false), Some(Wanted::Answer)),
+            ("zsh", read(12, 64, true), Some(true), None),
             ("mksh", read(0, 1, true), Some(false), Some(Wanted::Command)),
             ("mksh", read(0, 1, false), Some(true), Some(Wanted::Answer)),
             ("mksh", read(0, 1, false), Some(false), Some(Wanted::Answer)),
