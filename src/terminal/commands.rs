@@ -165,6 +165,10 @@ pub struct Command {
     pub(super) output: Option<Output>,
     /// The statuses of the pipeline that it ended with.
     pub(super) pipeline: Pipeline,
+    /// Where our own commands behind it began, and whether a trap for them runs before each.
+    pub(super) noted: Option<(Edge, bool)>,
+    /// Where its output ends, before what is printed for our own commands.
+    pub(super) cut: Option<Edge>,
     /// The sentinel reported an end without a start: the shell did not run the command.
     pub(super) was_refused: bool,
 }
@@ -223,6 +227,8 @@ impl CommandLog {
             wanted: None,
             output: None,
             pipeline: Pipeline::default(),
+            noted: None,
+            cut: None,
             was_refused: false,
         });
         id

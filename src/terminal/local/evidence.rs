@@ -65,6 +65,8 @@ pub(super) struct MarkedShell {
     pub(super) marked_prompt: Option<Place>,
     /// Where it began to show the text of its hooks.
     shown: Option<Edge>,
+    /// The last end had no mark of its own.
+    has_lost_ends: bool,
 }
 
 impl TerminalState {
@@ -94,6 +96,7 @@ impl TerminalState {
             }
             Mark::Shell { event: ShellEvent::SentinelStart, key } => self.on_sentinel_start(&key, ingested),
             Mark::Shell { event: ShellEvent::SentinelEnd(status), key } => self.on_sentinel_end(&key, status),
+            Mark::Shell { event: ShellEvent::SentinelNote(is_before), key } => self.on_sentinel_note(&key, is_before),
             Mark::Shell { event, key } => {
                 if self.shell.as_ref().is_some_and(|shell| shell.secret == key) {
                     let _ = self.emulator.flush();
@@ -220,6 +223,7 @@ impl TerminalState {
             (
                 ShellEvent::SentinelStart
                 | ShellEvent::SentinelEnd(_)
+                | ShellEvent::SentinelNote(_)
                 | ShellEvent::ShownEnd(_)
                 | ShellEvent::Dialect(_),
                 _,
@@ -321,6 +325,7 @@ impl TerminalState {
         let Some(shell) = &mut self.shell else { return };
         let Some(proposal) = shell.proposal.take() else { return };
         let (id, begin, point) = (proposal.id, proposal.begin, proposal.prompt_end().unwrap_or(point));
+        shell.has_lost_ends = proposal.is_by_prompt();
         let Some(Announced { status, edge, output, .. }) = proposal.decide() else { return };
         shell.pending.take_if(|pending| *pending == id);
         shell.come_to_prompt(point);
@@ -410,6 +415,12 @@ impl TerminalState {
     /// The command ran, and only the prompts around it tell so. What it printed begins below the line that was taken.
     fn close_unmarked(&mut self, id: CommandId, status: Option<i32>, edge: Edge) {
         let accepted = self.shell.as_mut().and_then(|shell| shell.accepted.take());
+        // Its sentinel has told more, also where a line editor has wiped its line out.
+        match self.commands.get(id).map(|command| (command.end.is_some(), command.candidate.clone())) {
+            Some((false, None)) => {}
+            Some((false, Some((status, edge)))) => return self.close(id, status, Evidence::Sentinel, edge),
+            Some((true, _)) | None => return,
+        }
         let mut start = accepted.unwrap_or(edge.point);
         let (bytes, _) = self.ring.slice(start.offset, edge.point.offset);
         // Some line editors go to the next line before they give the terminal back, others after that.
@@ -530,6 +541,7 @@ impl MarkedShell {
             prompt_depth: None,
             marked_prompt: None,
             shown: None,
+            has_lost_ends: false,
         }
     }
 
@@ -539,6 +551,12 @@ impl MarkedShell {
         if self.phase == Phase::Prompt {
             (self.pending, self.accepted) = (Some(id), None);
         }
+    }
+
+    /// Its ends are not marked any more, and its line editor prints before its prompt what is no output of a command: a
+    /// sentinel tells better.
+    pub(super) fn needs_sentinel(&self) -> bool {
+        self.program == IntegratedShell::Zsh && self.has_lost_ends
     }
 
     fn come_to_prompt(&mut self, point: Point) {

@@ -67,6 +67,9 @@ pub(super) enum ShellEvent {
     SentinelStart,
     /// A typed sentinel's end, with the status.
     SentinelEnd(Option<i32>),
+    /// The command of a typed sentinel is over, and what follows is ours. Twice, so that what a trap of the user's prints
+    /// for each of our own commands is known; true where a trap runs before its command.
+    SentinelNote(bool),
 }
 
 #[derive(Debug, Default)]
@@ -189,6 +192,7 @@ fn parse_osc(text: &[u8]) -> Option<Mark> {
         "Y" => ShellEvent::Dialect(status),
         "S" => ShellEvent::SentinelStart,
         "E" => ShellEvent::SentinelEnd(status),
+        "T" => ShellEvent::SentinelNote(!value.is_some_and(|value| value.eq_ignore_ascii_case("off"))),
         _ => return None,
     };
     Some(Mark::Shell { event, key: key? })

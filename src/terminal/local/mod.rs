@@ -7,6 +7,8 @@ mod attend;
 mod attention;
 mod depth;
 mod dialect;
+#[cfg(target_os = "linux")]
+mod drain;
 mod driver;
 mod dropped;
 mod enter;

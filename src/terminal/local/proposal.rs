@@ -71,6 +71,8 @@ pub(super) struct Proposal {
     shown: Vec<Option<i32>>,
     /// There is more than one end, or none with a mark of its own: only the kernel decides.
     is_contested: bool,
+    /// No end has a mark of its own.
+    is_by_prompt: bool,
     /// A line editor asked for pastes behind the prompt.
     has_editor: bool,
     /// A line editor seems to have taken the terminal.
@@ -97,6 +99,7 @@ impl Proposal {
             ends: vec![end],
             shown: Vec::new(),
             is_contested: false,
+            is_by_prompt: false,
             has_editor: false,
             is_claimed: false,
             prompt_end: None,
@@ -107,12 +110,12 @@ impl Proposal {
 
     /// An end that only a prompt tells of.
     pub(super) fn by_prompt(id: CommandId, begin: Begin, end: Announced) -> Self {
-        Self { is_contested: true, ..Self::new(id, begin, end) }
+        Self { is_contested: true, is_by_prompt: true, ..Self::new(id, begin, end) }
     }
 
     /// Another end of the same command: one of them is not the shell's, nor may a prompt before it be.
     pub(super) fn add(&mut self, end: Announced) {
-        self.is_contested = true;
+        (self.is_contested, self.is_by_prompt) = (true, false);
         self.shown.clear();
         self.ends.truncate(MOST_ENDS - 1);
         self.ends.push(end);
@@ -123,6 +126,11 @@ impl Proposal {
         self.has_editor |= !self.shown.is_empty();
         self.is_claimed = true;
         self.prompt_end.get_or_insert(point);
+    }
+
+    /// Only a prompt tells of the end.
+    pub(super) fn is_by_prompt(&self) -> bool {
+        self.is_by_prompt
     }
 
     /// A prompt followed.

@@ -410,6 +410,11 @@ impl Session {
             Some(Wanted::Command) => patience_for_prompt(&mut terminal),
             _ => patience_with(&mut terminal, &reached.name, group, foreground.canonical),
         };
+        // That its line editor takes pastes may be on its way.
+        let may_take_pastes = !foreground.canonical && !terminal.emulator.modes().bracketed_paste;
+        if may_take_pastes && waited < PASSING && self.shared.control.has_output() {
+            return Readiness::NotYet(waited + SETTLING);
+        }
         match waited >= patience {
             false => Readiness::NotYet(patience),
             true if patience == PROMPT_TIMEOUT && reached.waiting == Some(Waiting::Nothing) => {

@@ -7,10 +7,14 @@ use std::time::Instant;
 
 use kpty_emulator::{Buffer, Mode, Place, Request};
 
+use super::enter::is_plain;
 use super::state::{Ingested, TerminalState};
 use crate::ids::CommandId;
 use crate::terminal::commands::{Command, Edge, Evidence, Point, Way};
 use crate::terminal::sentinel::Pipeline;
+
+/// Lines that the trace of our own commands takes at most.
+const TRACE_LINES: u64 = 60;
 
 impl TerminalState {
     pub(super) fn on_sentinel_start(&mut self, nonce: &str, ingested: &mut Ingested) {
@@ -29,6 +33,8 @@ impl TerminalState {
             return;
         }
         let edge = self.edge();
+        let cut = self.commands.get(id).and_then(|command| command.cut.clone());
+        let edge = cut.map_or_else(|| self.before_trace(id, edge.clone()), |cut| Edge { at: edge.at, ..cut });
         self.propose_end(id, status, edge);
         self.emulator.settle();
     }
@@ -39,6 +45,67 @@ impl TerminalState {
         command.start.get_or_insert(edge.point);
         command.candidate = Some((status, edge.clone()));
         self.take_output(id, &edge);
+    }
+
+    /// The command is over. What a trap for every command (`DEBUG`) prints for two of ours in turn is the same, and what it
+    /// printed for the first stands behind the command's own output.
+    pub(super) fn on_sentinel_note(&mut self, nonce: &str, is_before: bool) {
+        let Some(id) = self.open_sentinel(nonce) else { return };
+        let _ = self.emulator.flush();
+        let edge = self.edge();
+        let noted = self.commands.get(id).and_then(|command| command.noted.clone());
+        let cut = match &noted {
+            None => None,
+            Some((first, _)) if first.point.place == edge.point.place => None,
+            Some((first, false)) => Some(first.clone()),
+            Some((first, true)) => self.before_same(first, &edge),
+        };
+        let Some(command) = self.commands.get_mut(id) else { return };
+        command.cut = command.cut.take().or(cut);
+        command.noted.get_or_insert((edge, is_before));
+    }
+
+    /// Where the text begins that ends at one edge and is the same as that between this and another.
+    fn before_same(&mut self, first: &Edge, second: &Edge) -> Option<Edge> {
+        let (from, until) = (first.point.place, second.point.place);
+        if (from.buffer, until.buffer) != (Buffer::Main, Buffer::Main) || (from.chars, until.chars) != (0, 0) {
+            return None;
+        }
+        let count = until.line.checked_sub(from.line).filter(|&count| count <= TRACE_LINES)?;
+        let start = from.line.checked_sub(count)?;
+        let [mut before, mut between] =
+            [start, from.line].map(|line| (line..line + count).map(|line| self.line(line)).collect::<Vec<_>>());
+        let (own, same) = (before.remove(0), between.remove(0));
+        let text = own.strip_suffix(same.as_str()).filter(|_| before == between)?.to_owned();
+        let place = Place { line: start, chars: text.chars().count(), ..from };
+        Some(Edge { point: Point { place, ..first.point }, line: text, ..first.clone() })
+    }
+
+    /// The end of the output before what a shell shows of our own commands behind it (`set -x`). What stands before each of
+    /// their traces may stand behind text without a line end.
+    fn before_trace(&mut self, id: CommandId, edge: Edge) -> Edge {
+        let Some(Command { way: Way::Sentinel { sentinel, typed_to, .. }, start: Some(start), .. }) =
+            self.commands.get(id)
+        else {
+            return edge;
+        };
+        let Place { line: last, buffer, .. } = edge.point.place;
+        if !is_plain(typed_to.as_ref()) || (start.place.buffer, buffer) != (Buffer::Main, Buffer::Main) {
+            return edge;
+        }
+        let (trace, first) = (sentinel.trace(), start.place.line.max(last.saturating_sub(TRACE_LINES)));
+        let range = Mode::Range { from: first, until: Some(last + 1) };
+        let answer = self.emulator.read(&Request::new(range), None);
+        let mut found = answer
+            .line_numbers
+            .iter()
+            .zip(answer.lines())
+            .filter_map(|(&number, line)| line.find(&trace).map(|at| (number, line[..at].to_owned())));
+        let Some((line, before)) = found.next() else { return edge };
+        let prefix = found.next().map(|(_, prefix)| prefix).unwrap_or_default();
+        let text = before.strip_suffix(prefix.as_str()).unwrap_or_default().to_owned();
+        let place = Place { line, chars: text.chars().count(), buffer };
+        Edge { point: Point { place, ..edge.point }, line: text, ..edge }
     }
 
     fn open_sentinel(&self, nonce: &str) -> Option<CommandId> {

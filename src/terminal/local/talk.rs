@@ -85,7 +85,10 @@ impl Session {
         let shell = readiness.shell(self.shared.control.pid());
         let piped = shell.map(pty::piped).unwrap_or_default();
         let is_piped = piped.output || piped.errors;
-        if matches!(readiness, Readiness::AtPrompt) && (is_piped || !can_be_pasted(&request.command)) {
+        let needs_sentinel = || self.shared.lock().shell.as_ref().is_some_and(MarkedShell::needs_sentinel);
+        if matches!(readiness, Readiness::AtPrompt)
+            && (is_piped || !can_be_pasted(&request.command) || needs_sentinel())
+        {
             readiness = self.own_shell().unwrap_or(readiness);
         }
         let sentinel = if is_piped { sentinel.delayed(piped.errors) } else { sentinel };
@@ -93,6 +96,10 @@ impl Session {
         let mut progress = self.shared.progress.subscribe();
         let unattended = self.hand_over(&request, &readiness, &sentinel, deadline).await?;
         let id = unattended.command();
+        #[cfg(target_os = "linux")]
+        if let (true, Some(shell)) = (is_piped, shell) {
+            tokio::spawn(self.clone().end_pauses(id, shell, sentinel.pause()));
+        }
         let waiters = (&mut news, &mut progress);
         let began = Instant::now();
         let mut asks = None;

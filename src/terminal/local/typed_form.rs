@@ -48,11 +48,11 @@ impl TerminalState {
             (Way::Sentinel { typed_to: Some(then), .. }, Some(end))
                 if then.is_same(now) && end.by == Evidence::Sentinel =>
             {
-                Some(&command.pipeline).filter(|pipeline| pipeline.last() == end.status)
+                Some(command.pipeline.of(end.status))
             }
             _ => None,
         });
-        pipeline.cloned().unwrap_or_default()
+        pipeline.unwrap_or_default()
     }
 
     /// Replaces the echo of a form by the command. Does nothing where the echo is not to be seen.

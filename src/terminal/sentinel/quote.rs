@@ -34,7 +34,15 @@ impl Form {
     fn escape_control(self, c: char, out: &mut String) {
         // Writing to a String cannot fail.
         let _ = match self {
-            Self::Posix | Self::Bash | Self::Mksh => {
+            Self::Bash | Self::Mksh => {
+                out.push_str("'$'");
+                let mut bytes = [0; 4];
+                for byte in c.encode_utf8(&mut bytes).bytes() {
+                    let _ = write!(out, r"\{byte:03o}");
+                }
+                write!(out, "''")
+            }
+            Self::Posix => {
                 out.push_str(r#"'"$(\command printf '"#);
                 let mut bytes = [0; 4];
                 for byte in c.encode_utf8(&mut bytes).bytes() {

@@ -11,18 +11,3 @@ pub(super) fn quiet(form: Form) -> &'static str {
         _ => ">/dev/null 2>&1",
     }
 }
-
-/// Runs a text in this shell; an error in it must not end the shell.
-pub(super) fn eval(form: Form) -> &'static str {
-    match form {
-        // In mksh, `command` would keep positional parameters and `typeset` from the shell.
-        Form::Zsh | Form::Mksh => r"\builtin eval ",
-        Form::Bash => r"\builtin command eval ",
-        _ => r"\command eval ",
-    }
-}
-
-/// Removes variables, or functions with `-f` behind it.
-pub(super) fn unset(form: Form) -> &'static str {
-    if matches!(form, Form::Bash | Form::Mksh | Form::Zsh) { r"\builtin unset" } else { r"\unset" }
-}

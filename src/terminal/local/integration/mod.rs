@@ -36,6 +36,9 @@ const CLEAR_BASH: &[u8] = b"\x07\x1b[991~";
 const CLEAR_ZSH: &[u8] = b" \x1b[991~";
 const CLEAR_FISH: &[u8] = b"\x1b[991~";
 
+/// Prints to the terminal in zsh, where nothing of the user's is in the place of what prints, or can be passed by.
+const ZSH_TELL: &str = r#"() { [[ ${+functions[printf]}${+functions[builtin]}${+builtins[builtin]}${+builtins[printf]} == (0??|101)1 && /dev/fd/1 -ef ${TTY-} ]] && ${functions[printf]+builtin} printf "$@" || [[ ${+functions[printf]}${+functions[builtin]}${+builtins[builtin]}${+builtins[printf]} != (0??|101)1 ]] || ${functions[printf]+builtin} printf "$@" >|/dev/tty || [[ -n 1 ]] }"#;
+
 /// What an interactive bash reads by itself; it is silent about a missing file.
 const BASH_USER_FILES: &str = r"if [[ -r ~/.bashrc ]]; then \builtin . ~/.bashrc; fi";
 
@@ -158,7 +161,10 @@ fn zsh(dir: &str, args: Args, inherited: &dyn Fn(&str) -> Option<String>) -> Lau
     Launch {
         args: all,
         env: vec![("ZDOTDIR".to_owned(), dir.to_owned())],
-        files: vec![(".zshenv".to_owned(), ZSH.replace("@ZDOTDIR@", &restore("ZDOTDIR", inherited)))],
+        files: vec![(
+            ".zshenv".to_owned(),
+            ZSH.replace("@TELL@", ZSH_TELL).replace("@ZDOTDIR@", &restore("ZDOTDIR", inherited)),
+        )],
     }
 }
 
@@ -318,7 +324,10 @@ mod tests {
                 assert!(!format!("{:?} {:?}", launch.args, launch.env).contains(SECRET));
                 for (name, text) in &launch.files {
                     assert!(text.contains(SECRET) && !text.contains("@SECRET@"), "{name}");
-                    assert!(!["@USER_FILES@", "@ZDOTDIR@", "@ENV@"].iter().any(|hole| text.contains(hole)), "{name}");
+                    assert!(
+                        !["@USER_FILES@", "@ZDOTDIR@", "@ENV@", "@TELL@ "].iter().any(|hole| text.contains(hole)),
+                        "{name}"
+                    );
                 }
             }
         }

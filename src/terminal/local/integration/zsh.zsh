@@ -11,18 +11,16 @@
 
 # __kpty_end: the end of a command. It is one list, as is what it calls, with the trap for DEBUG after it, so that nothing
 # is printed before the mark.
-# __kpty_tell: prints to the terminal itself. Standard output may be a file by now.
+# What tells (TELL) prints to the terminal itself, as standard output may be a file by now. It is part of each function
+# that needs it: one of its own may be gone when another calls it.
 \builtin emulate zsh -o no_xtrace -o no_err_exit -o no_err_return -o no_debug_before_cmd -c '
 __kpty_end() {
-  __kpty_tell "\e]7;file://%s%s\a\e]133;D;%s;k=%s\a" "@SECRET@${ZSH_EVAL_CONTEXT#shfunc}" "${${PWD-}//[[:cntrl:]]/?}" "$?" "@SECRET@${ZSH_EVAL_CONTEXT#shfunc}"
-}
-
-__kpty_tell() {
-  [[ ${+functions[builtin]}${+builtins[builtin]}${+builtins[printf]} == 011 && /dev/fd/1 -ef ${TTY-} ]] && \builtin printf "$@" || [[ ${+functions[builtin]}${+builtins[builtin]}${+builtins[printf]} != 011 ]] || \builtin printf "$@" >|/dev/tty || [[ -n 1 ]]
+  @TELL@ "\e]7;file://%s%s\a\e]133;D;%s;k=%s\a" "@SECRET@${ZSH_EVAL_CONTEXT#shfunc}" "${${PWD-}//[[:cntrl:]]/?}" "$?" "@SECRET@${ZSH_EVAL_CONTEXT#shfunc}"
 }
 '
 
-# __kpty_begin: the start of a command, after everything else that is told of it. Hooks somebody has dropped come back.
+# __kpty_begin: the start of a command, after everything else that is told of it, the trap for DEBUG included. Hooks
+# somebody has dropped come back.
 # __kpty_hook: first the end, so that nothing is printed before it; last the prompts. A function named precmd would run
 # before any hook: it becomes the second.
 # __kpty_wrap: the marks of the prompts, put back wherever something else has been set since. A prompt that cannot be
@@ -36,7 +34,7 @@ __kpty_tell() {
 \builtin emulate zsh -o no_xtrace -o no_err_exit -o no_err_return -c '
 __kpty_begin() {
   __kpty_hook
-  __kpty_tell "\e]133;C;k=%s\a" "@SECRET@${ZSH_EVAL_CONTEXT#shfunc}"
+  @TELL@ "\e]133;C;k=%s\a" "@SECRET@${ZSH_EVAL_CONTEXT#shfunc}"
 }
 
 __kpty_hook() {
@@ -71,10 +69,10 @@ __kpty_prompts() {
   if [[ ${(t)PS1}${(t)PS2} == *export* ]]; then typeset -g +x PS1 PS2; fi
   if [[ ${+functions[builtin]}${+builtins[builtin]}${+builtins[bindkey]} == 011 ]]; then __kpty_keys; fi
   if [[ $PS1 != "$__kpty_a"*"$__kpty_b" ]]; then
-    __kpty_tell "\e]133;A;%s;k=%s\a\e]133;B;k=%s\a" "$2" "@SECRET@$1" "@SECRET@$1"
+    @TELL@ "\e]133;A;%s;k=%s\a\e]133;B;k=%s\a" "$2" "@SECRET@$1" "@SECRET@$1"
   fi
   if [[ ${preexec_functions[(I)__kpty_begin]}${+functions[__kpty_begin]} != [1-9]*1 ]]; then
-    __kpty_tell "\e]133;N;k=%s\a" "@SECRET@$1"
+    @TELL@ "\e]133;N;k=%s\a" "@SECRET@$1"
   fi
 }
 
@@ -83,7 +81,7 @@ __kpty_first() {
     precmd_functions=(__kpty_start ${precmd_functions:#__kpty_start})
   else
     __kpty_hook
-    __kpty_tell "\e]7;file://@SECRET@%s\a\e]133;F;k=@SECRET@\a\e]133;D;0;k=@SECRET@\a" "${${PWD-}//[[:cntrl:]]/?}"
+    @TELL@ "\e]7;file://@SECRET@%s\a\e]133;F;k=@SECRET@\a\e]133;D;0;k=@SECRET@\a" "${${PWD-}//[[:cntrl:]]/?}"
     __kpty_prompts "" 0
   fi
 }

@@ -3,6 +3,8 @@
 //! Unix: one non-blocking descriptor per session and an event when the child ends. Windows: a reader and a writer
 //! thread behind the same calls.
 
+#[cfg(target_os = "linux")]
+mod pipes;
 mod process;
 mod readers;
 #[cfg(unix)]
@@ -16,6 +18,8 @@ use std::path::PathBuf;
 
 use kpty_emulator::Size;
 
+#[cfg(target_os = "linux")]
+pub use pipes::{Passing, child_with, passing, terminate};
 pub use process::{
     Incarnation, Piped, ProcessTable, Program, arguments, behind_relay, directory, group_members, is_copy_of, piped,
     program_of, reader_beside, reads_file, session_members, started,
