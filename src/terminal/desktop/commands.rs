@@ -21,6 +21,8 @@ use kpty_guard::Redactor;
 const MAX_OUTPUT: usize = 8 << 20;
 /// How long nothing must happen before a prompt is believed that nobody asked for.
 const PROMPT_STANDS: Duration = Duration::from_millis(300);
+/// Characters by which the echo of a line is told from the prompt before it.
+const ECHO_HEAD: usize = 8;
 /// Characters that prompts end with.
 const PROMPT_ENDS: [char; 6] = ['$', '#', '%', '>', '❯', 'λ'];
 
@@ -40,6 +42,8 @@ struct Begun {
     id: CommandId,
     sentinel: Sentinel,
     prompt: String,
+    /// What was typed.
+    typed: String,
     /// The line that it was typed on.
     line: u64,
     /// The first line that could change then, and what the lines from there on were.
@@ -74,9 +78,12 @@ impl Begun {
         let on_main = text.buffer() == Buffer::Main;
         let evicted = if is_followed && on_main { text.main.first().saturating_sub(self.line) } else { 0 };
         let echo_end = self.sentinel.echo_end(lines);
-        let start = echo_end.unwrap_or_else(|| match is_followed && on_main && evicted == 0 {
-            true => self.first_difference(&shown[..lines.len()]),
-            false => 0,
+        let start = echo_end.unwrap_or_else(|| {
+            let shown = &shown[..lines.len()];
+            let is_comparable = is_followed && on_main && evicted == 0;
+            let cols = text.main.size().map_or(usize::MAX, |(_, cols)| cols.into());
+            let first = if is_comparable { self.first_difference(shown, cols) } else { 0 };
+            first.max(self.cut_echo(shown))
         });
         let mut printed = lines[start.min(lines.len())..].to_vec();
         // The end begins on a line of its own. The one before it is blank if the output ended its last line; so is the
@@ -95,12 +102,32 @@ impl Begun {
         }
     }
 
-    /// The echo is gone: somebody cleared the screen. What is not as it was before was printed since.
-    fn first_difference(&self, shown: &[(u64, &str)]) -> usize {
+    /// The echo is gone: somebody cleared the screen. What is not as it was before was printed since. Of a line that had
+    /// left the screen in part, its first rows are left.
+    fn first_difference(&self, shown: &[(u64, &str)], cols: usize) -> usize {
         let was = |number: u64| number.checked_sub(self.screen).and_then(|index| self.before.get(index as usize));
-        let same =
-            shown.iter().take_while(|(number, line)| *number < self.screen || was(*number).is_some_and(|w| w == line));
-        same.count()
+        let is_cut = |line: &str, was: &str| was.starts_with(line) && line.chars().count() >= cols;
+        let is_same = |number: u64, line: &str| was(number).is_some_and(|was| was == line || is_cut(line, was));
+        shown.iter().take_while(|(number, line)| *number < self.screen || is_same(*number, line)).count()
+    }
+
+    /// The line after a piece of the echo that had left the screen when the rest was cleared.
+    fn cut_echo(&self, shown: &[(u64, &str)]) -> usize {
+        let squeezed = |text: &str| text.split_whitespace().collect::<String>();
+        let is_first = |(_, line): &(u64, &str)| line.contains(self.sentinel.name());
+        let Some(first) = shown.iter().position(is_first) else { return 0 };
+        let mut next = first;
+        for ((_, line), typed) in shown[first..].iter().zip(self.typed.lines()) {
+            let (line, typed) = (squeezed(line), squeezed(typed));
+            let head: String = typed.chars().take(ECHO_HEAD).collect();
+            // A prompt stands before it.
+            let Some(echo) = line.find(&head).map(|at| &line[at..]) else { break };
+            next += usize::from(typed.starts_with(echo));
+            if typed != echo {
+                break;
+            }
+        }
+        if next == first { 0 } else { next }
     }
 
     /// The prompt stands there again, on another line than before.
@@ -114,8 +141,8 @@ impl Begun {
 }
 
 impl Commands {
-    /// Notes a command that is about to be typed.
-    pub(super) fn begin(&mut self, command: &str, sentinel: Sentinel, text: &Text) -> CommandId {
+    /// Notes a command that is about to be typed, and how.
+    pub(super) fn begin(&mut self, command: &str, typed: String, sentinel: Sentinel, text: &Text) -> CommandId {
         let prompt = text.cursor_text().to_owned();
         let way = Way::Sentinel {
             sentinel: sentinel.clone(),
@@ -131,6 +158,7 @@ impl Commands {
             id,
             sentinel,
             prompt,
+            typed,
             line: text.main.cursor_line().unwrap_or(next),
             screen,
             before: text.main.range(screen, next).map(|(_, line)| line.to_owned()).collect(),

@@ -80,7 +80,8 @@ impl Desktop {
             return Err(self.busy("Another talk is running in this session"));
         };
         let sentinel = Sentinel::new(request.sentinel.as_deref(), &random_hex())
-            .map_err(|problem| Error::invalid("sentinel", problem))?;
+            .map_err(|problem| Error::invalid("sentinel", problem))?
+            .rendered();
         self.ready().await?;
         let id = self.hand_over(&request, &sentinel).await?;
         match self.until_end(id, deadline).await {
@@ -135,8 +136,9 @@ impl Desktop {
             let form = form_of([&self.shared.cli_type, &program], text.cursor_text());
             // Ctrl-U takes back what somebody left on the line.
             let before = if std::mem::take(has_typed) || has_line { "\x15" } else { "" };
-            let lines = sentinel.typed(form, command, &Pipeline::default()).replace('\n', "\r");
-            (commands.begin(command, sentinel.clone(), text), format!("{before}{lines}\r"))
+            let lines = sentinel.typed(form, command, &Pipeline::default());
+            let bytes = format!("{before}{}\r", lines.replace('\n', "\r"));
+            (commands.begin(command, lines, sentinel.clone(), text), bytes)
         };
         let typed = self.type_text(typed).await;
         if let Err(error) = typed {
