@@ -26,10 +26,6 @@ use crate::terminal::commands::{Command, CommandLog, Edge, Evidence, Point};
 use crate::terminal::local::pty::Waiting;
 use kpty_guard::{KeyWatch, Masked, Redactor};
 
-/// Lines of history. Usually they end before their bytes do, which are bounded too: a long log can be looked through
-/// without running its command again.
-const HISTORY_LINES: usize = 100_000;
-
 /// Lines of private keys that are remembered at most.
 const MOST_KEY_LINES: usize = 1_024;
 /// Lines before a read that its filter sees: one may name the value on the next.
@@ -140,11 +136,7 @@ impl TerminalState {
         let now = Instant::now();
         Self {
             ring: Ring::new(ring_bytes),
-            emulator: Emulator::new(Settings {
-                size,
-                limits: Limits { history_lines: HISTORY_LINES, ..Limits::default() },
-                ..Settings::default()
-            }),
+            emulator: Emulator::new(Settings { size, limits: Limits::default(), ..Settings::default() }),
             commands: CommandLog::default(),
             shell,
             cwd: None,
