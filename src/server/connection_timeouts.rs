@@ -42,8 +42,12 @@ impl ConnectionActivity {
         self.begun.load(Ordering::Relaxed)
     }
 
+    fn ended(&self) -> u32 {
+        self.ended.load(Ordering::Relaxed)
+    }
+
     fn is_answering(&self) -> bool {
-        self.begun() != self.ended.load(Ordering::Relaxed)
+        self.begun() != self.ended()
     }
 
     /// Returns whether the first request or the rest of a partial head is awaited.
@@ -119,13 +123,21 @@ pub(super) struct TimeoutGuard {
     purpose: Timeout,
     /// Number of requests begun when the timer was set.
     begun: u32,
+    /// Number of responses complete by then: idle time begins with the last of them.
+    ended: u32,
     is_set: bool,
 }
 
 impl TimeoutGuard {
     /// Starts the first timeout.
     pub(super) fn new(limits: &ConnectionLimits) -> Self {
-        Self { timer: Box::pin(tokio::time::sleep(limits.head)), purpose: Timeout::Head, begun: 0, is_set: false }
+        Self {
+            timer: Box::pin(tokio::time::sleep(limits.head)),
+            purpose: Timeout::Head,
+            begun: 0,
+            ended: 0,
+            is_set: false,
+        }
     }
 
     /// Checks an idle connection and registers its task for the next check. An unauthorized client gets the shorter
@@ -143,7 +155,7 @@ impl TimeoutGuard {
         let begun = activity.begun();
         let awaits_head = activity.awaits_head();
         if awaits_head && (self.purpose != Timeout::Head || self.begun != begun) {
-            self.set(Timeout::Head, limits, is_unknown, begun);
+            self.set(Timeout::Head, limits, is_unknown, activity);
         }
         loop {
             // The waker is already registered, so polling the timer again is unnecessary.
@@ -154,8 +166,9 @@ impl TimeoutGuard {
             if self.timer.as_mut().poll(context).is_pending() {
                 return TimeoutAction::Keep;
             }
-            if activity.is_answering() || self.begun != begun || (self.purpose == Timeout::Head && !awaits_head) {
-                self.set(Timeout::Idle, limits, is_unknown, begun);
+            let is_new = (self.begun, self.ended) != (begun, activity.ended());
+            if activity.is_answering() || is_new || (self.purpose == Timeout::Head && !awaits_head) {
+                self.set(Timeout::Idle, limits, is_unknown, activity);
             } else if awaits_head || is_unknown {
                 return TimeoutAction::Abort;
             } else {
@@ -165,9 +178,10 @@ impl TimeoutGuard {
         }
     }
 
-    fn set(&mut self, purpose: Timeout, limits: &ConnectionLimits, is_unknown: bool, begun: u32) {
+    fn set(&mut self, purpose: Timeout, limits: &ConnectionLimits, is_unknown: bool, activity: &ConnectionActivity) {
         let timeout = if purpose == Timeout::Head || is_unknown { limits.head } else { limits.idle };
         self.timer.as_mut().reset(Instant::now() + timeout);
-        (self.purpose, self.begun, self.is_set) = (purpose, begun, false);
+        (self.purpose, self.is_set) = (purpose, false);
+        (self.begun, self.ended) = (activity.begun(), activity.ended());
     }
 }

@@ -152,6 +152,11 @@ async fn end(all: &mut [Doomed]) {
             break;
         }
     }
+    if all.iter().any(|doomed| !doomed.survivors.is_empty()) {
+        // On a machine that stood still for a while they may be gone, and nobody has looked since.
+        let table = ProcessTable::read();
+        all.iter_mut().for_each(|doomed| doomed.survivors = doomed.members(&table));
+    }
     for Doomed { session, .. } in all {
         session.shared.closing.notify_one();
     }

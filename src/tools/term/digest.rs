@@ -27,11 +27,13 @@ const LINE_CHARS: usize = 240;
 /// What the number of a line, or a note, costs.
 const NUMBER_CHARS: usize = 8;
 
+/// The expression for lines that tell what went wrong.
+pub(super) const ERRORS: &str = concat!(
+    r"\b(FAIL(ED|URE)?S?|panicked at|Traceback|\w*(Error|Exception)\b)|\b(error|fatal)(\[|:)|^E\s|^not ok\b|✗|✘",
+    r"|undefined reference|Segmentation fault|core dumped|command not found"
+);
 /// Lines that tell what went wrong.
-static STRONG: LazyLock<Option<Pattern>> = LazyLock::new(|| {
-    let expression = r"\b(FAIL(ED|URE)?S?|panicked at|Traceback|\w*(Error|Exception)\b|AssertionError)|\b(error|fatal)(\[|:)|^E\s|^not ok\b|✗|✘|undefined reference|Segmentation fault|core dumped|command not found";
-    Pattern::regex(expression, false).ok()
-});
+static STRONG: LazyLock<Option<Pattern>> = LazyLock::new(|| Pattern::regex(ERRORS, false).ok());
 /// Lines that may.
 static WEAK: LazyLock<Option<Pattern>> = LazyLock::new(|| {
     Pattern::regex(r"\b(errors?|fail(ed|ures?|s)?|fatal|denied|abort(ed)?|panic|exception)\b", true).ok()
@@ -39,9 +41,6 @@ static WEAK: LazyLock<Option<Pattern>> = LazyLock::new(|| {
 /// Lines that say that nothing did.
 static NONE: LazyLock<Option<Pattern>> =
     LazyLock::new(|| Pattern::regex(r"\b(0|no) (\w+ )?(errors?|fail\w*)\b|\b(errors?|fail\w*)[:=] *0\b", true).ok());
-
-/// The expression for lines that tell what went wrong, for a search through what is not at hand.
-pub(super) const ERRORS: &str = r"\b(FAIL(ED|URE)?S?|panicked at|Traceback|\w*(Error|Exception)\b|AssertionError)|\b(error|fatal)(\[|:)|^E\s|^not ok\b";
 
 /// Lines with their numbers in an output; numbers that are missing are lines that are not at hand.
 pub(super) struct Lines<'a> {
