@@ -453,9 +453,16 @@ impl TerminalState {
         Some(self.stretch(&Stretch { start, end, is_over_text, notes_evicted }, max_chars))
     }
 
-    /// The command ended. Commands that were typed into it have ended with it.
+    /// The command ended. Commands that were typed into it have ended with it; one that was typed to the same shell was
+    /// not: that shell had come to read again, and only word of the end came late.
     pub(super) fn close(&mut self, id: CommandId, status: Option<i32>, by: Evidence, edge: Edge) {
-        let inner: Vec<_> = self.commands.open().map(|command| command.id).filter(|&other| other > id).collect();
+        let shell_of = |command: &Command| match &command.way {
+            Way::Sentinel { typed_to: Some(typed_to), .. } => typed_to.pid,
+            _ => None,
+        };
+        let own = self.commands.get(id).and_then(shell_of);
+        let is_inner = |command: &&Command| command.id > id && (own.is_none() || shell_of(command) != own);
+        let inner: Vec<_> = self.commands.open().filter(is_inner).map(|command| command.id).collect();
         for inner in inner {
             self.finish(inner, status, Evidence::ShellExit, edge.clone());
         }

@@ -147,7 +147,7 @@ async fn end(all: &mut [Doomed]) {
         if all.iter().all(|doomed| doomed.survivors.is_empty()) {
             break;
         }
-        if all_gone(all, patience).await {
+        if all_gone(all, signal, patience).await {
             all.iter_mut().for_each(|doomed| doomed.survivors.clear());
             break;
         }
@@ -162,8 +162,9 @@ async fn end(all: &mut [Doomed]) {
     }
 }
 
-/// Waits for processes to end, and for those that they started meanwhile.
-async fn all_gone(all: &[Doomed], patience: Duration) -> bool {
+/// Waits for processes to end, and for those that they started meanwhile: one that was started between the look at the
+/// table and the end of its parent is killed like its parent.
+async fn all_gone(all: &[Doomed], signal: Signal, patience: Duration) -> bool {
     let gone = async {
         let mut left: Vec<u32> = all.iter().flat_map(|doomed| &doomed.survivors).copied().collect();
         while !left.is_empty() {
@@ -172,6 +173,9 @@ async fn all_gone(all: &[Doomed], patience: Duration) -> bool {
             }
             let table = ProcessTable::read();
             left = all.iter().flat_map(|doomed| doomed.members(&table)).collect();
+            if signal == Signal::Kill {
+                left.iter().for_each(|&pid| Control::signal_process(pid, signal));
+            }
         }
     };
     tokio::time::timeout(patience, gone).await.is_ok()
