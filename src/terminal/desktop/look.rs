@@ -29,8 +29,8 @@ impl Desktop {
     async fn ask(&self, question: Question) -> Result<Look> {
         let Shared { client, url, id, .. } = &*self.shared;
         for _ in 1..MIXED_UP {
-            let patience = deadline::limit(TURN_TIMEOUT, Duration::ZERO);
-            let _turn = tokio::time::timeout(patience, self.shared.looks.lock()).await;
+            let timeout = deadline::limit(TURN_TIMEOUT, Duration::ZERO);
+            let _turn = tokio::time::timeout(timeout, self.shared.looks.lock()).await;
             match client.buffer(url, id, question).await {
                 Err(Error::Desktop(fault)) if is_mixed_up(&fault.problem, fault.trouble) => {}
                 other => return other,

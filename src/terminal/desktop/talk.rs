@@ -101,14 +101,14 @@ impl Desktop {
                 let State { text, commands, last_change, .. } = &mut *state;
                 commands.give_up(text, *last_change);
                 let line = text.cursor_text();
-                let patience = match commands.prompt() {
+                let timeout = match commands.prompt() {
                     _ if commands.running().is_some() => 2 * PROMPT_TIMEOUT,
                     None if text.main.next() == text.main.first() => START_TIMEOUT,
                     _ if line.is_empty() => PROMPT_TIMEOUT,
                     Some(prompt) if prompt != line => OTHER_PROMPT,
                     _ => Duration::ZERO,
                 };
-                if began.elapsed() >= patience || deadline::limit(patience, TALK_GRACE).is_zero() {
+                if began.elapsed() >= timeout || deadline::limit(timeout, TALK_GRACE).is_zero() {
                     break;
                 }
                 *last_change
@@ -227,8 +227,8 @@ impl Desktop {
         if interrupted {
             // A failure shows in what follows: the command is still there.
             let _ = self.write(b"\x03").await;
-            let patience = deadline::limit(CANCEL_TIMEOUT, TALK_GRACE);
-            let _ = self.until_end(id, Instant::now() + patience).await;
+            let timeout = deadline::limit(CANCEL_TIMEOUT, TALK_GRACE);
+            let _ = self.until_end(id, Instant::now() + timeout).await;
         }
         // An old picture is better than none.
         let _ = self.look_at_window().await;

@@ -1,5 +1,6 @@
 //! Gathers what the attention state of a session is concluded from: its foreground as the system sees it, the modes of
-//! its terminal, the screen, the marks of its shell. Nothing is kept and nothing polls: a state is found when asked for.
+//! its terminal, the screen, the marks of its shell. Nothing is kept: a state is found when asked
+//! for, by one look, or by a few a millisecond apart where a program may only be drawing its clock.
 
 use std::time::Duration;
 

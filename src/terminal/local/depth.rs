@@ -31,12 +31,12 @@ impl Session {
             };
         }
         let depth = pty::call_depth(pid);
-        let (is_prompt, patience) = {
+        let (is_prompt, timeout) = {
             let mut terminal = self.shared.lock();
             let is_untouched = terminal.is_untouched();
             let place = terminal.emulator.place();
             let Some(shell) = &mut terminal.shell else { return Readiness::NotYet(waited + SETTLING) };
-            let patience = if shell.marked_prompt.is_some() { PASSING } else { PROMPT_TIMEOUT };
+            let timeout = if shell.marked_prompt.is_some() { PASSING } else { PROMPT_TIMEOUT };
             let is_prompt = match read_depth(depth, shell.prompt_depth) {
                 Some(ReadDepth::Prompt) => true,
                 // Nothing was drawn behind the prompt. fish reads the first replies of the terminal at another depth.
@@ -48,7 +48,7 @@ impl Session {
                 Some(ReadDepth::Builtin) => false,
                 None => depth.is_none() || shell.marked_prompt.is_some(),
             };
-            (is_prompt, patience)
+            (is_prompt, timeout)
         };
         match is_prompt {
             true => Readiness::AtPrompt,
@@ -56,7 +56,7 @@ impl Session {
             false if waited < PROMPT_TIMEOUT && self.shared.control.has_output() => {
                 Readiness::NotYet(waited + SETTLING)
             }
-            false if waited < patience => Readiness::NotYet(waited + SETTLING),
+            false if waited < timeout => Readiness::NotYet(waited + SETTLING),
             false => Readiness::Busy("The shell asks for something before its prompt".to_owned(), self.foreground()),
         }
     }

@@ -141,13 +141,13 @@ fn still_there(processes: &[Incarnation]) -> Vec<u32> {
 
 /// Goes through the steps until nothing is left, and closes the terminals.
 async fn end(all: &mut [Doomed]) {
-    for (signal, patience) in STEPS {
+    for (signal, timeout) in STEPS {
         let table = ProcessTable::read();
         all.iter_mut().for_each(|doomed| doomed.signal(&table, signal));
         if all.iter().all(|doomed| doomed.survivors.is_empty()) {
             break;
         }
-        if all_gone(all, signal, patience).await {
+        if all_gone(all, signal, timeout).await {
             all.iter_mut().for_each(|doomed| doomed.survivors.clear());
             break;
         }
@@ -164,7 +164,7 @@ async fn end(all: &mut [Doomed]) {
 
 /// Waits for processes to end, and for those that they started meanwhile: one that was started between the look at the
 /// table and the end of its parent is killed like its parent.
-async fn all_gone(all: &[Doomed], signal: Signal, patience: Duration) -> bool {
+async fn all_gone(all: &[Doomed], signal: Signal, timeout: Duration) -> bool {
     let gone = async {
         let mut left: Vec<u32> = all.iter().flat_map(|doomed| &doomed.survivors).copied().collect();
         while !left.is_empty() {
@@ -178,7 +178,7 @@ async fn all_gone(all: &[Doomed], signal: Signal, patience: Duration) -> bool {
             }
         }
     };
-    tokio::time::timeout(patience, gone).await.is_ok()
+    tokio::time::timeout(timeout, gone).await.is_ok()
 }
 
 /// Waits for the driver to say how the child ended.

@@ -126,7 +126,7 @@ impl Session {
                     // What was typed ahead would be run first and be taken for ours.
                     is_settled = tokio::time::timeout(TYPED_AHEAD, news.changed()).await.is_err();
                 }
-                Readiness::NotYet(patience) => {
+                Readiness::NotYet(timeout) => {
                     if let Some(exit) = self.exit() {
                         return Err(self.exited(exit, None));
                     }
@@ -134,7 +134,7 @@ impl Session {
                         let reason = "The shell is not ready: it has not come back to its prompt";
                         return Err(self.busy(reason, self.foreground()));
                     }
-                    let next = (began + patience).min(deadline);
+                    let next = (began + timeout).min(deadline);
                     tokio::select! {
                         _ = news.changed() => {}
                         _ = progress.changed() => {}
@@ -239,7 +239,7 @@ impl Session {
     /// Classifies the foreground process, after having waited for some time.
     fn look(&self, waited: Duration, look: Look) -> Readiness {
         let own = self.shared.control.pid();
-        let patience = {
+        let timeout = {
             let terminal = self.shared.lock();
             let takes_paste = terminal.emulator.modes().bracketed_paste;
             let has_pending = terminal.shell.as_ref().is_some_and(|shell| shell.pending.is_some());
@@ -263,8 +263,8 @@ impl Session {
                 Some(Phase::Running(_)) | None => None,
             }
         };
-        match patience {
-            Some(patience) if waited < patience => Readiness::NotYet(patience),
+        match timeout {
+            Some(timeout) if waited < timeout => Readiness::NotYet(timeout),
             _ => self.look_at_foreground(waited, look),
         }
     }
@@ -404,7 +404,7 @@ impl Session {
         if is_known && reached.waiting == Some(Waiting::Nothing) && waited < PROMPT_TIMEOUT {
             return Readiness::NotYet(waited + SETTLING);
         }
-        let patience = match reached.wants {
+        let timeout = match reached.wants {
             _ if is_at_marked_prompt => Duration::ZERO,
             // It reads; its prompt, by which it will be known when it reads again, may be still on its way.
             Some(Wanted::Command) => patience_for_prompt(&mut terminal),
@@ -415,9 +415,9 @@ impl Session {
         if may_take_pastes && waited < PASSING && self.shared.control.has_output() {
             return Readiness::NotYet(waited + SETTLING);
         }
-        match waited >= patience {
-            false => Readiness::NotYet(patience),
-            true if patience == PROMPT_TIMEOUT && reached.waiting == Some(Waiting::Nothing) => {
+        match waited >= timeout {
+            false => Readiness::NotYet(timeout),
+            true if timeout == PROMPT_TIMEOUT && reached.waiting == Some(Waiting::Nothing) => {
                 Readiness::Busy(format!("{} does not read", reached.name), Some(foreground))
             }
             true if !is_at_marked_prompt && reached.is_unfinished(&mut terminal) => Readiness::Unfinished,

@@ -474,8 +474,8 @@ impl Session {
             // A session that ended meanwhile needs no cancelling.
             let _ = self.write_as(Writer::Talk, keys, Some(until)).await;
             let over = async { while !self.is_over(id) && news.changed().await.is_ok() {} };
-            let patience = until.min(Instant::now() + CANCEL_TIMEOUT);
-            if tokio::time::timeout_at(patience.into(), over).await.is_ok() {
+            let timeout = until.min(Instant::now() + CANCEL_TIMEOUT);
+            if tokio::time::timeout_at(timeout.into(), over).await.is_ok() {
                 break;
             }
         }

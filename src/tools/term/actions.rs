@@ -102,6 +102,13 @@ pub(super) fn shown(text: String) -> TextReply {
     TextReply { text: Masked::vouched(text), image: None, is_error: false }
 }
 
+/// Adds to the arguments of a call.
+pub(super) fn add(arguments: &mut Value, more: Value) {
+    if let (Value::Object(arguments), Value::Object(more)) = (arguments, more) {
+        arguments.extend(more);
+    }
+}
+
 /// A text of a reply.
 pub(super) fn text<'a>(fields: &'a Fields, name: &str) -> &'a str {
     fields.get(name).and_then(Value::as_str).unwrap_or_default()

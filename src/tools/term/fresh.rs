@@ -5,7 +5,7 @@ use std::time::Duration;
 use kpty_emulator::{Mode, Request};
 use serde_json::{Value, json};
 
-use super::actions::{Actions, Called, Failed};
+use super::actions::{Actions, Called, Failed, add};
 use super::callers::{CallerName, Seen};
 use super::digest::{Lines, digest, without_repetition};
 use super::header::add_line;
@@ -71,9 +71,7 @@ async fn read(actions: &Actions, chosen: &Chosen, how: Value) -> Called<Screen> 
     let mut arguments = json!({
         "action": "term_read", "session_id": chosen.id.as_str(), "max_lines": MAX_LINES, "max_chars": MAX_CHARS,
     });
-    if let (Value::Object(arguments), Value::Object(how)) = (&mut arguments, how) {
-        arguments.extend(how);
-    }
+    add(&mut arguments, how);
     actions.screen(arguments).await
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::actions::{Actions, Called, Fields, number, outcome, shown, text as field};
+use super::actions::{Actions, Called, Fields, add, number, outcome, shown, text as field};
 use super::digest::{Lines, digest};
 use super::fresh::{fresh, whole};
 use super::header::{Header, add_line};
@@ -112,9 +112,7 @@ impl Look {
 
     async fn call(&self, chosen: &Chosen, how: Value) -> Called<Fields> {
         let mut arguments = json!({ "session_id": chosen.id.as_str() });
-        if let (Value::Object(arguments), Value::Object(how)) = (&mut arguments, how) {
-            arguments.extend(how);
-        }
+        add(&mut arguments, how);
         self.actions.call(arguments).await
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::actions::{Actions, Called, Fields, number, text};
+use super::actions::{Actions, Called, Fields, add, number, text};
 use super::callers::CallerName;
 use super::digest::{Digest, ERRORS, Lines, digest, digest_of_success};
 use super::header::{Header, add_line};
@@ -65,9 +65,7 @@ async fn output(
         let mut arguments = json!({
             "action": "commands", "session_id": chosen.id.as_str(), "command_id": command, "max_chars": READ_CHARS,
         });
-        if let (Value::Object(arguments), Value::Object(how)) = (&mut arguments, how) {
-            arguments.extend(how);
-        }
+        add(&mut arguments, how);
         actions.call(arguments)
     };
     let head = of(json!({ "head": FOUND_LINES })).await?;

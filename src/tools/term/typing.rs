@@ -5,7 +5,7 @@ use std::time::Duration;
 use kpty_emulator::{MarkerId, Mode, Request};
 use serde_json::{Value, json};
 
-use super::actions::{Actions, Called, Fields, outcome, shown};
+use super::actions::{Actions, Called, Fields, add, outcome, shown};
 use super::fresh::{fresh, see, seen};
 use super::header::{Header, seconds};
 use super::run::name_new;
@@ -151,9 +151,7 @@ impl Type {
         let id = chosen.id.as_str();
         let send = |keys: Value| {
             let mut arguments = json!({ "action": "send_keys", "session_id": id });
-            if let (Value::Object(arguments), Value::Object(keys)) = (&mut arguments, keys) {
-                arguments.extend(keys);
-            }
+            add(&mut arguments, keys);
             self.actions.call(arguments)
         };
         let line = match &self.typed {

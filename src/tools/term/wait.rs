@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::actions::{Actions, Called, Failed, outcome, shown, text as field};
+use super::actions::{Actions, Called, Failed, add, outcome, shown, text as field};
 use super::digest::{Lines, digest};
 use super::fresh::{fresh, see, seen};
 use super::header::{Header, seconds};
@@ -92,9 +92,7 @@ impl Wait {
             "timeout_ms": self.timeout.as_millis() as u64, "max_chars": READ_CHARS,
             "marker_id": marker.map(kpty_emulator::MarkerId::get),
         });
-        if let (Value::Object(arguments), Value::Object(conditions)) = (&mut arguments, &self.conditions) {
-            arguments.extend(conditions.clone());
-        }
+        add(&mut arguments, self.conditions.clone());
         let waited = self.actions.call(arguments).await?;
         let ending = field(&waited, "ended_by");
         let command = waited.get("command").and_then(Value::as_object);
